@@ -1,0 +1,76 @@
+//! One pool of threads for every kernel.
+
+use rayon::{ThreadPool, ThreadPoolBuilder};
+use std::ops::Range;
+use std::sync::{OnceLock, atomic::{AtomicUsize, Ordering}};
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+static POOL: OnceLock<ThreadPool> = OnceLock::new();
+
+/// How many threads kernels may use: the last [`set_num_threads`], else `PULLBACK_NUM_THREADS`, else all cores.
+pub(crate) fn num_threads() -> usize {
+    match THREADS.load(Ordering::Relaxed) {
+        0 => {
+            let n = std::env::var("PULLBACK_NUM_THREADS").ok().and_then(|v| v.parse().ok()).filter(|&n| n > 0);
+            let n = n.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
+            THREADS.store(n, Ordering::Relaxed);
+            n
+        }
+        n => n,
+    }
+}
+
+/// Limits the threads that kernels use from now on (at least one).
+pub(crate) fn set_num_threads(n: usize) {
+    THREADS.store(n.max(1), Ordering::Relaxed);
+}
+
+fn pool() -> &'static ThreadPool {
+    POOL.get_or_init(|| {
+        let n = std::thread::available_parallelism().map_or(1, |n| n.get()).max(num_threads());
+        let name = |k| format!("pullback-{k}");
+        ThreadPoolBuilder::new().num_threads(n).thread_name(name).build().expect("could not start the kernel threads")
+    })
+}
+
+/// Runs `f` on consecutive ranges that cover `0..n`, in parallel if there are at least two of `grain` or more.
+///
+/// The ranges depend on the number of threads: use it only where an element's result does not depend on how
+/// the work was split. Every boundary is a multiple of `align`.
+pub(crate) fn split(n: usize, grain: usize, align: usize, f: impl Fn(Range<usize>) + Sync) {
+    let parts = num_threads().min(n / grain.max(1)).max(1);
+    if parts == 1 {
+        return f(0..n);
+    }
+    let step = n.div_ceil(parts).next_multiple_of(align.max(1));
+    pool().in_place_scope(|scope| {
+        for start in (step..n).step_by(step) {
+            let f = &f;
+            scope.spawn(move |_| f(start..(start + step).min(n)));
+        }
+        f(0..step.min(n));
+    });
+}
+
+/// A slice that several threads write to, each its own disjoint part.
+pub(crate) struct Disjoint<T>(*mut T, usize);
+
+// SAFETY: only `part` gives access, and its callers promise disjoint ranges.
+unsafe impl<T: Send> Sync for Disjoint<T> {}
+
+impl<T> Disjoint<T> {
+    pub fn new(slice: &mut [T]) -> Self {
+        Disjoint(slice.as_mut_ptr(), slice.len())
+    }
+
+    /// The given part of the slice.
+    ///
+    /// # Safety
+    /// No two live parts may overlap, and none may outlive the slice.
+    #[allow(clippy::mut_from_ref)]
+    pub unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
+        assert!(range.start <= range.end && range.end <= self.1);
+        // SAFETY: in bounds by the assertion, disjoint by the caller's promise.
+        unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
+    }
+}

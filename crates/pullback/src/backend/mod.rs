@@ -1,0 +1,3 @@
+//! Where the numbers are: kernels that know nothing of derivatives.
+
+pub(crate) mod cpu;

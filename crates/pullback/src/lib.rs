@@ -1,0 +1,4 @@
+//! Reverse-mode automatic differentiation.
+mod backend;
+pub mod number;
+mod ops;

@@ -1,0 +1,52 @@
+//! The vocabulary in which the rows of the elementwise table are written.
+
+use crate::ops::table::elementwise_table;
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// One method of [`Number`] from one row of the table.
+macro_rules! method {
+    // The operators are supertraits.
+    ($(#[$doc:meta])* neg $($rest:tt)*) => {};
+    ($(#[$doc:meta])* add $($rest:tt)*) => {};
+    ($(#[$doc:meta])* sub $($rest:tt)*) => {};
+    ($(#[$doc:meta])* mul $($rest:tt)*) => {};
+    ($(#[$doc:meta])* div $($rest:tt)*) => {};
+    ($(#[$doc:meta])* $m:ident($x:ident $(, $b:ident)?) = base) => {
+        $(#[$doc])*
+        fn $m(self $(, $b: Self)?) -> Self;
+    };
+    ($(#[$doc:meta])* $m:ident($x:ident $(, $b:ident)?) = $formula:tt) => {
+        $(#[$doc])*
+        #[inline(always)]
+        fn $m(self $(, $b: Self)?) -> Self {
+            let $x = self;
+            $formula
+        }
+    };
+}
+
+macro_rules! number {
+    ($($(#[$doc:meta])* $P:ident $m:ident($($x:ident),+) = $value:tt;
+        d = [$($d:expr),+]; reads [$($r:ident)*]; $lin:ident; domain $($dom:ident)+;)*) => {
+        /// A number that the rows of the elementwise table can be evaluated on: the lanes of the kernels,
+        /// plain floats, dual numbers, tape variables, the recorder of compiled functions.
+        ///
+        /// A row that is `base` in the table is a required method; the others have their formula as the
+        /// default, and a type may do better.
+        pub trait Number:
+            Copy
+            + Neg<Output = Self>
+            + Add<Output = Self>
+            + Sub<Output = Self>
+            + Mul<Output = Self>
+            + Div<Output = Self>
+            + Add<f64, Output = Self>
+            + Sub<f64, Output = Self>
+            + Mul<f64, Output = Self>
+            + Div<f64, Output = Self>
+        {
+            $(method! { $(#[$doc])* $m($($x),+) = $value })*
+        }
+    };
+}
+elementwise_table!(number);
