@@ -1,4 +1,55 @@
-//! Reverse-mode automatic differentiation.
+//! Reverse-mode automatic differentiation: exact derivatives of ordinary Rust over numbers and tensors.
+//!
+//! ```
+//! use pullback::prelude::*;
+//!
+//! // A loss over tensors, in plain Rust ..
+//! let x = Tensor::from([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+//! let target = Tensor::from([1.0, 2.0, 3.0]);
+//! let loss = |w: &Tensor| (x.matmul(w) - &target).square().mean();
+//!
+//! // .. and its exact gradient, as a function.
+//! let w = Tensor::from([0.5, -0.5]);
+//! let (value, g) = value_and_grad(loss)(&w);
+//! assert_eq!(g.shape(), [2]);
+//!
+//! // Or the way PyTorch has it.
+//! let w = w.requires_grad();
+//! loss(&w).backward();
+//! assert_eq!(w.grad().unwrap().to_vec::<f64>(), g.to_vec::<f64>());
+//! # let _ = value;
+//! ```
+//!
+//! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`check`] to test a
+//! derivative of your own.
+
 mod backend;
+pub mod check;
+mod dtype;
+mod error;
+pub mod memory;
 pub mod number;
 mod ops;
+mod shape;
+mod tape;
+mod tensor;
+mod transform;
+
+pub use dtype::{DType, Element, Scalar};
+pub use error::{Error, ErrorKind, Result};
+pub use shape::Shape;
+pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
+pub use tensor::{AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of};
+pub use transform::{Path, Tree, grad, jvp, value_and_grad, vjp};
+
+/// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
+pub fn set_num_threads(n: usize) {
+    backend::cpu::parallel::set_num_threads(n);
+}
+
+/// What most programs need.
+pub mod prelude {
+    pub use crate::{
+        DType, Key, Tensor, Tree, detect_anomaly, enable_grad, grad, grad_of, jvp, no_grad, strict, value_and_grad, vjp,
+    };
+}

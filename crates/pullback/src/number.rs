@@ -26,8 +26,8 @@ macro_rules! method {
 }
 
 macro_rules! number {
-    ($($(#[$doc:meta])* $P:ident $m:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads [$($r:ident)*]; $lin:ident; domain $($dom:ident)+;)*) => {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
         /// A number that the rows of the elementwise table can be evaluated on: the lanes of the kernels,
         /// plain floats, dual numbers, tape variables, the recorder of compiled functions.
         ///

@@ -1,5 +1,5 @@
-//! The elementwise operations, one row each: name, value, partial derivatives, which primal values the
-//! partials read, and the domain its test samples are drawn from.
+//! The elementwise operations, one row each: name, value, partial derivatives, which primal values each
+//! partial reads, and the domain its test samples are drawn from.
 //!
 //! A row is read by every part of the library that knows elementwise functions: the tensor operations
 //! and their kernels, the scalar types, the compiled programs and the documentation. So its expressions
@@ -11,7 +11,7 @@
 //!
 //! ```text
 //! /// documentation
-//! Struct method(args) = { value };  d = [partial, ..];  reads [primal names];  Linearity;  domain domain ..;
+//! Struct method try_method(args) = { value };  d = [partial, ..];  reads [primal names] ..;  Linearity;  domain domain ..;
 //! ```
 //!
 //! A value of `base` means that each number type brings its own implementation. A literal partial of 1 or -1 costs
@@ -21,118 +21,118 @@ macro_rules! elementwise_table {
     ($consumer:ident) => {
         $consumer! {
             /// Negation, `-x`.
-            Neg neg(x) = { -x }; d = [-1.0]; reads []; Linear; domain any;
+            Neg neg try_neg(x) = { -x }; d = [-1.0]; reads []; Linear; domain any;
             /// Absolute value; the derivative at 0 is 0.
-            Abs abs(x) = base; d = [x.sign()]; reads [x]; Nonlinear; domain nonzero;
+            Abs abs try_abs(x) = base; d = [x.sign()]; reads [x]; Nonlinear; domain nonzero;
             /// Sign: -1, 0 or 1; NaN stays NaN.
-            Sign sign(x) = base; d = [0.0]; reads []; Nonlinear; domain nonzero;
+            Sign sign try_sign(x) = base; d = [0.0]; reads []; Nonlinear; domain nonzero;
             /// Heaviside step: 1 where `x > 0`, else 0. The derivative of `relu`.
-            Step step(x) = base; d = [0.0]; reads []; Nonlinear; domain nonzero;
+            Step step try_step(x) = base; d = [0.0]; reads []; Nonlinear; domain nonzero;
             /// Largest integer not above `x`.
-            Floor floor(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
+            Floor floor try_floor(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
             /// Smallest integer not below `x`.
-            Ceil ceil(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
+            Ceil ceil try_ceil(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
             /// Nearest integer, halves to even.
-            Round round(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
+            Round round try_round(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
             /// Integer part, towards zero.
-            Trunc trunc(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
+            Trunc trunc try_trunc(x) = base; d = [0.0]; reads []; Nonlinear; domain fractional;
             /// Square, `x * x`.
-            Square square(x) = { x * x }; d = [x * 2.0]; reads [x]; Nonlinear; domain any;
+            Square square try_square(x) = { x * x }; d = [x * 2.0]; reads [x]; Nonlinear; domain any;
             /// Square root.
-            Sqrt sqrt(x) = base; d = [y.recip() * 0.5]; reads [y]; Nonlinear; domain positive;
+            Sqrt sqrt try_sqrt(x) = base; d = [y.recip() * 0.5]; reads [y]; Nonlinear; domain positive;
             /// Reciprocal square root, `1 / sqrt(x)`.
-            Rsqrt rsqrt(x) = { x.sqrt().recip() }; d = [y / x * -0.5]; reads [x y]; Nonlinear; domain positive;
+            Rsqrt rsqrt try_rsqrt(x) = { x.sqrt().recip() }; d = [y / x * -0.5]; reads [x y]; Nonlinear; domain positive;
             /// Cube root.
-            Cbrt cbrt(x) = base; d = [(y * y).recip() * (1.0 / 3.0)]; reads [y]; Nonlinear; domain nonzero;
+            Cbrt cbrt try_cbrt(x) = base; d = [(y * y).recip() * (1.0 / 3.0)]; reads [y]; Nonlinear; domain nonzero;
             /// Reciprocal, `1 / x`.
-            Recip recip(x) = base; d = [-(y * y)]; reads [y]; Nonlinear; domain nonzero;
+            Recip recip try_recip(x) = base; d = [-(y * y)]; reads [y]; Nonlinear; domain nonzero;
             /// Exponential function.
-            Exp exp(x) = base; d = [y]; reads [y]; Nonlinear; domain any;
+            Exp exp try_exp(x) = base; d = [y]; reads [y]; Nonlinear; domain any;
             /// Power of two.
-            Exp2 exp2(x) = base; d = [y * std::f64::consts::LN_2]; reads [y]; Nonlinear; domain any;
+            Exp2 exp2 try_exp2(x) = base; d = [y * std::f64::consts::LN_2]; reads [y]; Nonlinear; domain any;
             /// `exp(x) - 1`, accurate near 0.
-            Expm1 expm1(x) = base; d = [x.exp()]; reads [x]; Nonlinear; domain any;
+            Expm1 expm1 try_expm1(x) = base; d = [x.exp()]; reads [x]; Nonlinear; domain any;
             /// Natural logarithm.
-            Ln ln(x) = base; d = [x.recip()]; reads [x]; Nonlinear; domain positive;
+            Ln ln try_ln(x) = base; d = [x.recip()]; reads [x]; Nonlinear; domain positive;
             /// Logarithm to base 2.
-            Log2 log2(x) = base; d = [x.recip() * std::f64::consts::LOG2_E]; reads [x]; Nonlinear; domain positive;
+            Log2 log2 try_log2(x) = base; d = [x.recip() * std::f64::consts::LOG2_E]; reads [x]; Nonlinear; domain positive;
             /// Logarithm to base 10.
-            Log10 log10(x) = base; d = [x.recip() * std::f64::consts::LOG10_E]; reads [x]; Nonlinear; domain positive;
+            Log10 log10 try_log10(x) = base; d = [x.recip() * std::f64::consts::LOG10_E]; reads [x]; Nonlinear; domain positive;
             /// `ln(1 + x)`, accurate near 0.
-            Log1p log1p(x) = base; d = [(x + 1.0).recip()]; reads [x]; Nonlinear; domain positive;
+            Log1p log1p try_log1p(x) = base; d = [(x + 1.0).recip()]; reads [x]; Nonlinear; domain positive;
             /// Sine.
-            Sin sin(x) = base; d = [x.cos()]; reads [x]; Nonlinear; domain any;
+            Sin sin try_sin(x) = base; d = [x.cos()]; reads [x]; Nonlinear; domain any;
             /// Cosine.
-            Cos cos(x) = base; d = [-x.sin()]; reads [x]; Nonlinear; domain any;
+            Cos cos try_cos(x) = base; d = [-x.sin()]; reads [x]; Nonlinear; domain any;
             /// Tangent.
-            Tan tan(x) = base; d = [y * y + 1.0]; reads [y]; Nonlinear; domain unit;
+            Tan tan try_tan(x) = base; d = [y * y + 1.0]; reads [y]; Nonlinear; domain unit;
             /// Inverse sine.
-            Asin asin(x) = base; d = [((-x + 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain unit;
+            Asin asin try_asin(x) = base; d = [((-x + 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain unit;
             /// Inverse cosine.
-            Acos acos(x) = base; d = [-((-x + 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain unit;
+            Acos acos try_acos(x) = base; d = [-((-x + 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain unit;
             /// Inverse tangent.
-            Atan atan(x) = base; d = [(x * x + 1.0).recip()]; reads [x]; Nonlinear; domain any;
+            Atan atan try_atan(x) = base; d = [(x * x + 1.0).recip()]; reads [x]; Nonlinear; domain any;
             /// Hyperbolic sine.
-            Sinh sinh(x) = base; d = [x.cosh()]; reads [x]; Nonlinear; domain any;
+            Sinh sinh try_sinh(x) = base; d = [x.cosh()]; reads [x]; Nonlinear; domain any;
             /// Hyperbolic cosine.
-            Cosh cosh(x) = base; d = [x.sinh()]; reads [x]; Nonlinear; domain any;
+            Cosh cosh try_cosh(x) = base; d = [x.sinh()]; reads [x]; Nonlinear; domain any;
             /// Hyperbolic tangent.
-            Tanh tanh(x) = base; d = [(-y + 1.0) * (y + 1.0)]; reads [y]; Nonlinear; domain any;
+            Tanh tanh try_tanh(x) = base; d = [(-y + 1.0) * (y + 1.0)]; reads [y]; Nonlinear; domain any;
             /// Inverse hyperbolic sine.
-            Asinh asinh(x) = base; d = [(x * x + 1.0).rsqrt()]; reads [x]; Nonlinear; domain any;
+            Asinh asinh try_asinh(x) = base; d = [(x * x + 1.0).rsqrt()]; reads [x]; Nonlinear; domain any;
             /// Inverse hyperbolic cosine.
-            Acosh acosh(x) = base; d = [((x - 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain above_one;
+            Acosh acosh try_acosh(x) = base; d = [((x - 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain above_one;
             /// Inverse hyperbolic tangent.
-            Atanh atanh(x) = base; d = [((-x + 1.0) * (x + 1.0)).recip()]; reads [x]; Nonlinear; domain unit;
+            Atanh atanh try_atanh(x) = base; d = [((-x + 1.0) * (x + 1.0)).recip()]; reads [x]; Nonlinear; domain unit;
             /// Logistic function, `1 / (1 + exp(-x))`.
-            Sigmoid sigmoid(x) = base; d = [y * (-y + 1.0)]; reads [y]; Nonlinear; domain any;
+            Sigmoid sigmoid try_sigmoid(x) = base; d = [y * (-y + 1.0)]; reads [y]; Nonlinear; domain any;
             /// `ln(1 + exp(x))`, without overflow.
-            Softplus softplus(x) = { x.relu() + (-x.abs()).exp().log1p() }; d = [x.sigmoid()]; reads [x]; Nonlinear; domain any;
+            Softplus softplus try_softplus(x) = { x.relu() + (-x.abs()).exp().log1p() }; d = [x.sigmoid()]; reads [x]; Nonlinear; domain any;
             /// Rectifier, `max(x, 0)`; the derivative at 0 is 0.
-            Relu relu(x) = base; d = [x.step()]; reads [x]; Nonlinear; domain nonzero;
+            Relu relu try_relu(x) = base; d = [x.step()]; reads [x]; Nonlinear; domain nonzero;
             /// Gaussian error linear unit, `x Φ(x)` with the exact normal distribution Φ.
-            Gelu gelu(x) = { x * ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5 };
+            Gelu gelu try_gelu(x) = { x * ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5 };
                 d = [((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5
                     + x * (x * x * -0.5).exp() * (0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2)];
                 reads [x]; Nonlinear; domain any;
             /// Sigmoid linear unit, `x sigmoid(x)`.
-            Silu silu(x) = { x * x.sigmoid() }; d = [x.sigmoid() * (x * (-x).sigmoid() + 1.0)]; reads [x]; Nonlinear; domain any;
+            Silu silu try_silu(x) = { x * x.sigmoid() }; d = [x.sigmoid() * (x * (-x).sigmoid() + 1.0)]; reads [x]; Nonlinear; domain any;
             /// Error function.
-            Erf erf(x) = base; d = [(-(x * x)).exp() * std::f64::consts::FRAC_2_SQRT_PI]; reads [x]; Nonlinear; domain any;
+            Erf erf try_erf(x) = base; d = [(-(x * x)).exp() * std::f64::consts::FRAC_2_SQRT_PI]; reads [x]; Nonlinear; domain any;
             /// Complementary error function, `1 - erf(x)`, accurate for large `x`.
-            Erfc erfc(x) = base; d = [(-(x * x)).exp() * -std::f64::consts::FRAC_2_SQRT_PI]; reads [x]; Nonlinear; domain any;
+            Erfc erfc try_erfc(x) = base; d = [(-(x * x)).exp() * -std::f64::consts::FRAC_2_SQRT_PI]; reads [x]; Nonlinear; domain any;
 
             /// Sum.
-            Add add(a, b) = { a + b }; d = [1.0, 1.0]; reads []; Linear; domain any any;
+            Add add try_add(a, b) = { a + b }; d = [1.0, 1.0]; reads [] []; Linear; domain any any;
             /// Difference.
-            Sub sub(a, b) = { a - b }; d = [1.0, -1.0]; reads []; Linear; domain any any;
+            Sub sub try_sub(a, b) = { a - b }; d = [1.0, -1.0]; reads [] []; Linear; domain any any;
             /// Product.
-            Mul mul(a, b) = { a * b }; d = [b, a]; reads [a b]; Multilinear; domain any any;
+            Mul mul try_mul(a, b) = { a * b }; d = [b, a]; reads [b] [a]; Multilinear; domain any any;
             /// Product in which an exact zero on the left wins over infinities and NaN on the right.
             /// The chain rule is written with it: a value that the result does not depend on gets the
             /// cotangent 0, however steep the function is there.
-            Gate gate(a, b) = base; d = [b, a]; reads [a b]; Multilinear; domain nonzero any;
+            Gate gate try_gate(a, b) = base; d = [b, a]; reads [b] [a]; Multilinear; domain nonzero any;
             /// Quotient.
-            Div div(a, b) = { a / b }; d = [b.recip(), -(y / b)]; reads [b y]; Nonlinear; domain any nonzero;
+            Div div try_div(a, b) = { a / b }; d = [b.recip(), -(y / b)]; reads [b] [b y]; Nonlinear; domain any nonzero;
             /// Remainder of the division towards zero, with the sign of `a`, as Rust's `%`.
-            Rem rem(a, b) = base; d = [1.0, -(a / b).trunc()]; reads [a b]; Nonlinear; domain fractional above_one;
+            Rem rem try_rem(a, b) = base; d = [1.0, -(a / b).trunc()]; reads [] [a b]; Nonlinear; domain fractional above_one;
             /// Power; `0^0` is 1.
-            Pow pow(a, b) = base; d = [b.gate(a.pow(b - 1.0)), y.xlogy(a)]; reads [a b y]; Nonlinear; domain positive any;
+            Pow pow try_pow(a, b) = base; d = [b.gate(a.pow(b - 1.0)), y.xlogy(a)]; reads [a b] [a y]; Nonlinear; domain positive any;
             /// `a ln(b)`, and 0 where `a` is 0.
-            Xlogy xlogy(a, b) = { a.gate(b.ln()) }; d = [b.ln(), a.gate(b.recip())]; reads [a b]; Nonlinear; domain nonzero positive;
+            Xlogy xlogy try_xlogy(a, b) = { a.gate(b.ln()) }; d = [b.ln(), a.gate(b.recip())]; reads [b] [a b]; Nonlinear; domain nonzero positive;
             /// The larger of two; equal arguments share the derivative.
-            Maximum maximum(a, b) = base; d = [a.share(b), b.share(a)]; reads [a b]; Nonlinear; domain any any;
+            Maximum maximum try_maximum(a, b) = base; d = [a.share(b), b.share(a)]; reads [a b] [a b]; Nonlinear; domain any any;
             /// The smaller of two; equal arguments share the derivative.
-            Minimum minimum(a, b) = base; d = [b.share(a), a.share(b)]; reads [a b]; Nonlinear; domain any any;
+            Minimum minimum try_minimum(a, b) = base; d = [b.share(a), a.share(b)]; reads [a b] [a b]; Nonlinear; domain any any;
             /// 1 where `a > b`, 1/2 where they are equal, else 0: who gets the derivative of a maximum.
-            Share share(a, b) = base; d = [0.0, 0.0]; reads []; Nonlinear; domain any any;
+            Share share try_share(a, b) = base; d = [0.0, 0.0]; reads [] []; Nonlinear; domain any any;
             /// Angle of the point `(b, a)`, in `(-π, π]`.
-            Atan2 atan2(a, b) = base; d = [b / (a * a + b * b), -(a / (a * a + b * b))]; reads [a b]; Nonlinear; domain nonzero nonzero;
+            Atan2 atan2 try_atan2(a, b) = base; d = [b / (a * a + b * b), -(a / (a * a + b * b))]; reads [a b] [a b]; Nonlinear; domain nonzero nonzero;
             /// `sqrt(a² + b²)`; the derivative at the origin is 0.
-            Hypot hypot(a, b) = base; d = [a.gate(y.recip()), b.gate(y.recip())]; reads [a b y]; Nonlinear; domain nonzero nonzero;
+            Hypot hypot try_hypot(a, b) = base; d = [a.gate(y.recip()), b.gate(y.recip())]; reads [a y] [b y]; Nonlinear; domain nonzero nonzero;
             /// `ln(exp(a) + exp(b))`, without overflow.
-            Logaddexp logaddexp(a, b) = { a.maximum(b) + (-(a - b).abs()).exp().log1p() };
-                d = [(a - b).sigmoid(), (b - a).sigmoid()]; reads [a b]; Nonlinear; domain any any;
+            Logaddexp logaddexp try_logaddexp(a, b) = { a.maximum(b) + (-(a - b).abs()).exp().log1p() };
+                d = [(a - b).sigmoid(), (b - a).sigmoid()]; reads [a b] [a b]; Nonlinear; domain any any;
         }
     };
 }

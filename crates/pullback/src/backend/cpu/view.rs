@@ -27,6 +27,11 @@ impl<'a, T> View<'a, T> {
         View { data, offset, shape, strides }
     }
 
+    /// One element, as a view without axes.
+    pub fn of(one: &'a [T; 1]) -> Self {
+        View { data: one, offset: 0, shape: &[], strides: &[] }
+    }
+
     /// The number of elements seen.
     pub fn len(&self) -> usize {
         self.shape.iter().product()

@@ -1,0 +1,219 @@
+//! Element types, and the one rule of promotion.
+
+use bytemuck::Pod;
+use half::{bf16, f16};
+use std::fmt;
+
+/// The type of a tensor's elements.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DType {
+    /// Truth values, one byte each.
+    Bool,
+    /// Unsigned bytes.
+    U8,
+    /// 32-bit integers.
+    I32,
+    /// 64-bit integers.
+    I64,
+    /// IEEE half precision; arithmetic is done in f32.
+    F16,
+    /// Brain floats, the upper half of an f32; arithmetic is done in f32.
+    BF16,
+    /// Single precision.
+    F32,
+    /// Double precision.
+    F64,
+}
+
+impl DType {
+    /// Floating-point types, the ones that can carry a gradient.
+    pub fn is_float(self) -> bool {
+        self >= DType::F16
+    }
+
+    /// Integers (not truth values).
+    pub fn is_int(self) -> bool {
+        matches!(self, DType::U8 | DType::I32 | DType::I64)
+    }
+
+    /// Bytes of one element.
+    pub fn size(self) -> usize {
+        match self {
+            DType::Bool | DType::U8 => 1,
+            DType::F16 | DType::BF16 => 2,
+            DType::I32 | DType::F32 => 4,
+            DType::I64 | DType::F64 => 8,
+        }
+    }
+
+    /// The type in which values of `a` and `b` meet: the later of the two in the order
+    /// `bool, u8, i32, i64, f16, bf16, f32, f64`, but `f16` and `bf16` meet in `f32`.
+    ///
+    /// A Rust number never takes part: it becomes the type of the tensor it meets.
+    ///
+    /// ```
+    /// use pullback::DType;
+    /// assert_eq!(DType::promote(DType::I64, DType::F32), DType::F32);
+    /// assert_eq!(DType::promote(DType::F16, DType::BF16), DType::F32);
+    /// ```
+    pub fn promote(a: DType, b: DType) -> DType {
+        match (a, b) {
+            (DType::F16, DType::BF16) | (DType::BF16, DType::F16) => DType::F32,
+            _ => a.max(b),
+        }
+    }
+
+    /// The name that is printed and parsed: `f32`, `bool`, ..
+    pub fn name(self) -> &'static str {
+        match self {
+            DType::Bool => "bool",
+            DType::U8 => "u8",
+            DType::I32 => "i32",
+            DType::I64 => "i64",
+            DType::F16 => "f16",
+            DType::BF16 => "bf16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+        }
+    }
+}
+
+impl fmt::Display for DType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// A Rust number, on its way into a tensor.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Scalar {
+    /// A float.
+    F64(f64),
+    /// An integer.
+    I64(i64),
+    /// A truth value.
+    Bool(bool),
+}
+
+impl Scalar {
+    pub(crate) fn to_f64(self) -> f64 {
+        match self {
+            Scalar::F64(v) => v,
+            Scalar::I64(v) => v as f64,
+            Scalar::Bool(v) => v as u8 as f64,
+        }
+    }
+
+    pub(crate) fn to_i64(self) -> i64 {
+        match self {
+            Scalar::F64(v) => v as i64,
+            Scalar::I64(v) => v,
+            Scalar::Bool(v) => v as i64,
+        }
+    }
+
+    /// The type that a tensor made from this number alone has.
+    pub(crate) fn dtype(self) -> DType {
+        match self {
+            Scalar::F64(_) => DType::F64,
+            Scalar::I64(_) => DType::I64,
+            Scalar::Bool(_) => DType::Bool,
+        }
+    }
+
+    /// Whether `dtype` can hold this number without losing a fraction.
+    pub(crate) fn fits(self, dtype: DType) -> bool {
+        match self {
+            Scalar::F64(v) => dtype.is_float() || (dtype.is_int() && v.fract() == 0.0),
+            Scalar::I64(v) => dtype != DType::Bool || v == 0 || v == 1,
+            Scalar::Bool(_) => true,
+        }
+    }
+}
+
+/// Rust types that tensors are made of. `bool` is stored as a byte of 0 or 1.
+///
+/// Sealed: the list is that of [`DType`].
+pub trait Element: Copy + Send + Sync + 'static + private::Sealed {
+    /// The tensor type with these elements.
+    const DTYPE: DType;
+    /// How it lies in memory.
+    #[doc(hidden)]
+    type Stored: Pod + Send + Sync;
+    #[doc(hidden)]
+    fn store(self) -> Self::Stored;
+    #[doc(hidden)]
+    fn load(stored: Self::Stored) -> Self;
+    #[doc(hidden)]
+    fn from_scalar(s: Scalar) -> Self;
+    #[doc(hidden)]
+    fn to_scalar(self) -> Scalar;
+}
+
+mod private {
+    pub trait Sealed {}
+}
+
+macro_rules! elements {
+    ($($t:ty, $dtype:ident, $stored:ty, $store:expr, $load:expr, $from:expr, $to:expr;)*) => {$(
+        impl private::Sealed for $t {}
+        impl Element for $t {
+            const DTYPE: DType = DType::$dtype;
+            type Stored = $stored;
+            fn store(self) -> $stored { let f: fn($t) -> $stored = $store; f(self) }
+            fn load(v: $stored) -> $t { let f: fn($stored) -> $t = $load; f(v) }
+            fn from_scalar(s: Scalar) -> $t { let f: fn(Scalar) -> $t = $from; f(s) }
+            fn to_scalar(self) -> Scalar { let f: fn($t) -> Scalar = $to; f(self) }
+        }
+        impl From<$t> for Scalar {
+            fn from(v: $t) -> Scalar { v.to_scalar() }
+        }
+    )*};
+}
+elements! {
+    bool, Bool, u8, |v| v as u8, |v| v != 0, |s| s.to_f64() != 0.0, Scalar::Bool;
+    u8, U8, u8, |v| v, |v| v, |s| s.to_i64() as u8, |v| Scalar::I64(v as i64);
+    i32, I32, i32, |v| v, |v| v, |s| s.to_i64() as i32, |v| Scalar::I64(v as i64);
+    i64, I64, i64, |v| v, |v| v, |s| s.to_i64(), Scalar::I64;
+    f16, F16, f16, |v| v, |v| v, |s| f16::from_f64(s.to_f64()), |v| Scalar::F64(v.to_f64());
+    bf16, BF16, bf16, |v| v, |v| v, |s| bf16::from_f64(s.to_f64()), |v| Scalar::F64(v.to_f64());
+    f32, F32, f32, |v| v, |v| v, |s| s.to_f64() as f32, |v| Scalar::F64(v as f64);
+    f64, F64, f64, |v| v, |v| v, |s| s.to_f64(), Scalar::F64;
+}
+
+impl From<usize> for Scalar {
+    fn from(v: usize) -> Scalar {
+        Scalar::I64(v as i64)
+    }
+}
+
+/// Runs the body with `$T` bound to the Rust type in which elements of `$dtype` are stored.
+macro_rules! with_stored {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::Bool | $crate::DType::U8 => { type $T = u8; $body }
+            $crate::DType::I32 => { type $T = i32; $body }
+            $crate::DType::I64 => { type $T = i64; $body }
+            $crate::DType::F16 => { type $T = half::f16; $body }
+            $crate::DType::BF16 => { type $T = half::bf16; $body }
+            $crate::DType::F32 => { type $T = f32; $body }
+            $crate::DType::F64 => { type $T = f64; $body }
+        }
+    };
+}
+pub(crate) use with_stored;
+
+/// Runs the body with `$T` bound to the Rust type of the float `$dtype`; other types do not come here.
+macro_rules! with_float {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::F16 => { type $T = half::f16; $body }
+            $crate::DType::BF16 => { type $T = half::bf16; $body }
+            $crate::DType::F32 => { type $T = f32; $body }
+            $crate::DType::F64 => { type $T = f64; $body }
+            other => unreachable!("a float kernel was called with {other}: `infer` should have refused it"),
+        }
+    };
+}
+pub(crate) use with_float;

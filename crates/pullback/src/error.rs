@@ -1,0 +1,118 @@
+//! The one error type of the library.
+
+use std::fmt;
+use std::panic::Location;
+
+/// What went wrong, in a form that a program can act on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Shapes do not fit together, or a shape is impossible.
+    Shape,
+    /// An element type that the operation does not take.
+    DType,
+    /// An axis that the tensor does not have, or that was named twice.
+    Axis,
+    /// An index outside its axis.
+    Index,
+    /// An argument outside the values it may take.
+    Value,
+    /// A derivative that was asked for and does not exist.
+    Gradient,
+    /// A cotangent that is not finite, found by [`detect_anomaly`](crate::detect_anomaly).
+    NotFinite,
+    /// A value that had to be copied in [`strict`](crate::strict) mode.
+    Copied,
+}
+
+/// Why an operation could not be done: the operation, its inputs, the rule that was broken, the line of the
+/// caller and, where there is one, the way out.
+///
+/// ```
+/// use pullback::{ErrorKind, prelude::*};
+/// let e = Tensor::zeros([2, 3]).try_matmul(&Tensor::zeros([4, 5])).unwrap_err();
+/// assert_eq!(e.kind(), ErrorKind::Shape);
+/// assert!(e.to_string().starts_with("matmul: "));
+/// ```
+pub struct Error(Box<Inner>);
+
+struct Inner {
+    kind: ErrorKind,
+    op: Option<&'static str>,
+    message: String,
+    location: Option<&'static Location<'static>>,
+}
+
+/// The result of an operation that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Error {
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
+        Error(Box::new(Inner { kind, op: None, message: message.into(), location: None }))
+    }
+
+    /// Names the operation, unless an inner one was named already.
+    pub(crate) fn in_op(mut self, op: &'static str) -> Self {
+        self.0.op.get_or_insert(op);
+        self
+    }
+
+    /// Adds the line of the user's code, unless a closer one is known.
+    pub(crate) fn at(mut self, location: &'static Location<'static>) -> Self {
+        self.0.location.get_or_insert(location);
+        self
+    }
+
+    /// The class of the error.
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
+    }
+
+    /// The operation that failed, where there is one.
+    pub fn op(&self) -> Option<&'static str> {
+        self.0.op
+    }
+
+    /// The line of the caller's code.
+    pub fn location(&self) -> Option<&'static Location<'static>> {
+        self.0.location
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(op) = self.0.op {
+            write!(f, "{op}: ")?;
+        }
+        f.write_str(&self.0.message)?;
+        match self.0.location {
+            Some(l) => write!(f, " [{}:{}:{}]", l.file(), l.line(), l.column()),
+            None => Ok(()),
+        }
+    }
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// Builds an error from a kind and a format string.
+macro_rules! err {
+    ($kind:ident, $($message:tt)+) => {
+        $crate::error::Error::new($crate::error::ErrorKind::$kind, format!($($message)+))
+    };
+}
+pub(crate) use err;
+
+/// The value, or a panic with the error's message at the caller's line.
+#[track_caller]
+pub(crate) fn or_panic<T>(result: Result<T>) -> T {
+    match result {
+        Ok(value) => value,
+        Err(e) => panic!("{e}"),
+    }
+}

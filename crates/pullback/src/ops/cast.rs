@@ -1,0 +1,66 @@
+//! Changing the type of elements.
+
+use super::*;
+use crate::backend::cpu::map;
+use crate::dtype::Element;
+use smallvec::smallvec;
+
+/// Each element as another type: floats round to nearest, floats to integers truncate towards zero and saturate,
+/// anything but zero is true.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Cast {
+    pub to: DType,
+}
+
+impl Primitive for Cast {
+    const NAME: &'static str = "cast";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        Ok(Aval { dtype: self.to, shape: x[0].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        macro_rules! to {
+            ($From:ty; $($dtype:ident $To:ty),*) => {
+                match self.to {
+                    $(DType::$dtype => convert::<$From, $To>(x[0], out),)*
+                }
+            };
+        }
+        macro_rules! from {
+            ($($dtype:ident $From:ty),*) => {
+                match x[0].dtype {
+                    $(DType::$dtype => to!($From; Bool bool, U8 u8, I32 i32, I64 i64, F16 half::f16, BF16 half::bf16, F32 f32, F64 f64),)*
+                }
+            };
+        }
+        from!(Bool bool, U8 u8, I32 i32, I64 i64, F16 half::f16, BF16 half::bf16, F32 f32, F64 f64);
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        smallvec![Some(g.cast(at.dtype(0)))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        vec![Sample::new(Cast { to: DType::F64 }, [Draw::new(Domain::any, &[2, 3])])]
+    }
+}
+
+fn convert<A: Element, B: Element>(x: Value, out: &mut Output) {
+    // Through the widest type of either kind, which every element fits.
+    let f = |v: A::Stored| B::from_scalar(A::load(v).to_scalar()).store();
+    match x.splat::<A::Stored>() {
+        Some(v) => out.splat(f(v)),
+        None => map::map_with(x.view::<A::Stored>(), out.fill::<B::Stored>(), f),
+    }
+}
+

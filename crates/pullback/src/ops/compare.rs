@@ -1,0 +1,108 @@
+//! Comparisons, and the choice between two values.
+
+use super::*;
+use crate::backend::cpu::map;
+use crate::dtype::with_stored;
+use crate::error::err;
+use smallvec::smallvec;
+
+/// The six relations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Relation {
+    Eq,
+    Ne,
+    Lt,
+    Le,
+    Gt,
+    Ge,
+}
+
+/// Whether a relation holds, element by element.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Compare {
+    pub relation: Relation,
+}
+
+impl Primitive for Compare {
+    const NAME: &'static str = "compare";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        if x[0].dtype != x[1].dtype || x[0].shape != x[1].shape {
+            return Err(err!(Shape, "operands must agree, got {:?} and {:?}", x[0], x[1]));
+        }
+        Ok(Aval { dtype: DType::Bool, shape: x[0].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_stored!(x[0].dtype, T => {
+            let (a, b, out) = (x[0].view::<T>(), x[1].view::<T>(), out.fill::<u8>());
+            match self.relation {
+                Relation::Eq => map::zip_with(a, b, out, |a, b| (a == b) as u8),
+                Relation::Ne => map::zip_with(a, b, out, |a, b| (a != b) as u8),
+                Relation::Lt => map::zip_with(a, b, out, |a, b| (a < b) as u8),
+                Relation::Le => map::zip_with(a, b, out, |a, b| (a <= b) as u8),
+                Relation::Gt => map::zip_with(a, b, out, |a, b| (a > b) as u8),
+                Relation::Ge => map::zip_with(a, b, out, |a, b| (a >= b) as u8),
+            }
+        });
+        Ok(())
+    }
+
+    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
+        unreachable!("a truth value carries no cotangent")
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn samples() -> Vec<Sample> {
+        let draw = || Draw::new(Domain::any, &[2, 3]);
+        vec![Sample::new(Compare { relation: Relation::Lt }, [draw(), draw()])]
+    }
+}
+
+/// `mask ? a : b`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Where;
+
+impl Primitive for Where {
+    const NAME: &'static str = "where";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        if x[0].dtype != DType::Bool {
+            return Err(err!(DType, "the mask must be bool, got {}; compare it with something", x[0].dtype));
+        }
+        if x[1].dtype != x[2].dtype || x[0].shape != x[1].shape || x[1].shape != x[2].shape {
+            return Err(err!(Shape, "operands must agree, got {:?}, {:?} and {:?}", x[0], x[1], x[2]));
+        }
+        Ok(Aval { dtype: x[1].dtype, shape: x[1].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_stored!(x[1].dtype, T => map::select(x[0].view(), x[1].view::<T>(), x[2].view::<T>(), out.fill::<T>()));
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let mask = at.x(0);
+        smallvec![
+            None,
+            at.needs(1).then(|| Tensor::where_(mask, g, 0.0)),
+            at.needs(2).then(|| Tensor::where_(mask, 0.0, g)),
+        ]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::inputs([0])
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |s: &[usize]| Sample::new(Where, [Draw::Mask(s.into()), Draw::new(Domain::any, s), Draw::new(Domain::any, s)]);
+        vec![of(&[6]), of(&[2, 3])]
+    }
+}

@@ -1,0 +1,229 @@
+//! Elementwise operations: the rows of the [table](super::table) as primitives, and the few that need a file.
+//!
+//! Pullback and pushforward both follow from the partials of a row. The chain rule multiplies with
+//! [`gate`](crate::Tensor::gate), so an exactly zero cotangent stays zero where a partial is infinite or NaN.
+
+mod clamp;
+mod integer;
+
+pub(crate) use clamp::Clamp;
+
+use super::table::elementwise_table;
+use super::*;
+use crate::backend::cpu::map::{self, Map1, Map2};
+use crate::backend::cpu::view::View;
+use crate::dtype::{Element, with_float};
+use crate::error::{Error, err};
+use crate::number::Number;
+use integer::Integer;
+use smallvec::smallvec;
+
+/// What a partial derivative in the table can be: a literal, or a tensor.
+trait Partial {
+    /// The cotangent (or tangent) `g` times this.
+    fn chain(self, g: &Tensor) -> Tensor;
+}
+
+impl Partial for f64 {
+    fn chain(self, g: &Tensor) -> Tensor {
+        match self {
+            1.0 => g.clone(),
+            -1.0 => -g,
+            0.0 => g.zeros_like(),
+            c => g * c,
+        }
+    }
+}
+
+impl Partial for Tensor {
+    fn chain(self, g: &Tensor) -> Tensor {
+        g.gate(self)
+    }
+}
+
+impl Partial for &Tensor {
+    fn chain(self, g: &Tensor) -> Tensor {
+        g.gate(self)
+    }
+}
+
+/// The position of a name among a row's arguments; `y`, the value, comes after them. Names are one letter.
+const fn position(name: &str, args: &[&str]) -> usize {
+    let mut k = 0;
+    while k < args.len() && args[k].as_bytes()[0] != name.as_bytes()[0] {
+        k += 1;
+    }
+    k
+}
+
+fn primal<'a>(at: &'a At, k: usize) -> &'a Tensor {
+    if k < at.arity() { at.x(k) } else { at.y() }
+}
+
+/// The row's function on a number, an operator or the method of [`Number`] with the row's name, as a kernel.
+macro_rules! kernel {
+    ($P:ident neg($x:ident)) => { kernel!(@ $P, Map1, run1, ($x), -$x); };
+    ($P:ident add($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a + $b); };
+    ($P:ident sub($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a - $b); };
+    ($P:ident mul($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a * $b); };
+    ($P:ident div($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a / $b); };
+    ($P:ident $m:ident($x:ident)) => { kernel!(@ $P, Map1, run1, ($x), N::$m($x)); };
+    ($P:ident $m:ident($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), N::$m($a, $b)); };
+    (@ $P:ident, $Map:ident, $run:ident, ($($x:ident),+), $value:expr) => {
+        impl $Map for $P {
+            #[inline(always)]
+            fn value<N: Number>($($x: N),+) -> N { $value }
+        }
+        impl $P {
+            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out) }
+        }
+    };
+}
+
+macro_rules! rows {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq)]
+        pub(crate) struct $P;
+
+        impl $P {
+            const ARGS: &[&str] = &[$(stringify!($x)),+];
+        }
+
+        kernel!($P $m($($x),+));
+
+        impl Primitive for $P {
+            const NAME: &'static str = stringify!($m);
+
+            fn infer(&self, x: &[Arg]) -> Result<Aval> {
+                same_type(x, Self::NAME)
+            }
+
+            fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+                Self::run(x, out)
+            }
+
+            fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+                let mut k = 0..;
+                smallvec![$(k.next().filter(|&k| at.needs(k)).map(|_| {
+                    $(let $r = primal(at, const { position(stringify!($r), $P::ARGS) });)*
+                    Partial::chain($d, g)
+                })),+]
+            }
+
+            fn uses(&self, needs: &[bool]) -> Uses {
+                let mut needs = needs.iter();
+                let mut uses = Uses::NOTHING;
+                $(if needs.next() == Some(&true) {
+                    $(uses = uses.and(match const { position(stringify!($r), $P::ARGS) } {
+                        k if k < $P::ARGS.len() => Uses::inputs([k]),
+                        _ => Uses::OUTPUT,
+                    });)*
+                })+
+                uses
+            }
+
+            fn linearity(&self) -> Linearity {
+                Linearity::$lin
+            }
+
+            fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
+                let mut t = t.iter();
+                let terms = [$(t.next().and_then(Option::as_ref).map(|t| {
+                    $(let $r = primal(at, const { position(stringify!($r), $P::ARGS) });)*
+                    Partial::chain($d, t)
+                })),+];
+                Ok(terms.into_iter().flatten().reduce(|a, b| a + b).expect("a pushforward has at least one tangent"))
+            }
+
+            fn samples() -> Vec<Sample> {
+                let shapes: [&[usize]; 3] = [&[], &[5], &[2, 3]];
+                shapes.into_iter().map(|s| Sample::new($P, [$(Draw::new(Domain::$dom, s)),+])).collect()
+            }
+        }
+    )*};
+}
+elementwise_table!(rows);
+
+/// Equal shapes and types: floats or, where the operation has an integer version, integers.
+fn same_type(x: &[Arg], name: &str) -> Result<Aval> {
+    let first = x[0];
+    if let Some(other) = x.iter().find(|a| a.dtype != first.dtype || a.shape != first.shape) {
+        let (s, t) = (first.shape, other.shape);
+        return Err(err!(Shape, "operands must agree, got {} {s:?} and {} {t:?}", first.dtype, other.dtype));
+    }
+    if first.dtype.is_float() || (first.dtype.is_int() && Integer::of(name).is_some()) {
+        return Ok(Aval { dtype: first.dtype, shape: first.shape.clone() });
+    }
+    Err(needs_float(first.dtype))
+}
+
+pub(super) fn needs_float(dtype: DType) -> Error {
+    err!(DType, "takes floats, got {dtype}; use .cast(DType::F32) or .cast(DType::F64) first")
+}
+
+fn run1<M: Map1 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
+    let dtype = x[0].dtype;
+    if dtype.is_int() {
+        return integer::run(M::NAME, x, out);
+    }
+    with_float!(dtype, T => match x[0].splat::<T>() {
+        Some(v) => {
+            let mut y = [v];
+            map::map1_in_place::<M, T>(&mut y);
+            out.splat(y[0]);
+        }
+        None => map::map1::<M, T>(x[0].view(), out.fill()),
+    });
+    Ok(())
+}
+
+fn run2<M: Map2 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
+    let dtype = x[0].dtype;
+    if dtype.is_int() {
+        return integer::run(M::NAME, x, out);
+    }
+    with_float!(dtype, T => match (x[0].splat::<T>(), x[1].splat::<T>()) {
+        (Some(a), Some(b)) => {
+            let mut y = [a];
+            map::map2_into_left::<M, T>(&mut y, View::of(&[b]));
+            out.splat(y[0]);
+        }
+        _ => map::map2::<M, T>(x[0].view(), x[1].view(), out.fill()),
+    });
+    Ok(())
+}
+
+/// Marks the boundary of a transform.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Identity;
+
+impl Primitive for Identity {
+    const NAME: &'static str = "identity";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        out.set(x[0].data.clone());
+        Ok(())
+    }
+
+    fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
+        smallvec![Some(g.clone())]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        vec![Sample::new(Identity, [Draw::new(Domain::any, &[2, 3])])]
+    }
+}

@@ -1,0 +1,236 @@
+//! Picking and adding by integer positions. Negative positions count from the end.
+
+use super::*;
+use crate::backend::cpu::movement::{self, OutOfRange};
+use crate::dtype::with_stored;
+use crate::error::{Error, err};
+use smallvec::smallvec;
+
+/// Copies the first operand to the output and adds to it with the right element type.
+macro_rules! add_at {
+    ($x:ident, $out:ident, |$o:ident, $src:ident| $add:expr) => {
+        with_stored!($x[0].dtype, T => {
+            let $o = $out.fill::<T>();
+            movement::copy::<T>($x[0].view(), $o);
+            let $src = $x[2].view::<T>();
+            $add
+        })
+    };
+}
+
+fn out_of_range(e: OutOfRange, n: usize) -> Error {
+    err!(Index, "index {} (at position {}) is out of range for an axis of length {n}", e.value, e.position)
+}
+
+fn check_index(index: Arg) -> Result<()> {
+    match index.dtype {
+        DType::I64 => Ok(()),
+        other => Err(err!(DType, "indices must be i64, got {other}; use .cast(DType::I64)")),
+    }
+}
+
+/// The index array lies inside the array it picks from, but for the axis.
+fn check_inside(x: Arg, index: Arg, axis: usize) -> Result<()> {
+    let inside = |k: usize| k == axis || index.shape[k] <= x.shape[k];
+    if axis < x.shape.len() && index.shape.len() == x.shape.len() && (0..x.shape.len()).all(inside) {
+        return Ok(());
+    }
+    Err(err!(
+        Shape,
+        "an index of shape {:?} does not fit shape {:?} along axis {axis}: ranks must be equal, and no other axis longer",
+        index.shape,
+        x.shape
+    ))
+}
+
+/// The shape of whole slices picked along an axis by a 1-d index.
+fn check_slices(x: Arg, index: Arg, axis: usize) -> Result<Shape> {
+    if axis >= x.shape.len() || index.shape.len() != 1 {
+        return Err(err!(
+            Shape,
+            "takes an index of one axis and an axis of the tensor; got index {:?}, axis {axis}, tensor {:?}",
+            index.shape,
+            x.shape
+        ));
+    }
+    Ok((0..x.shape.len()).map(|k| if k == axis { index.shape[0] } else { x.shape[k] }).collect())
+}
+
+/// `y[.., j, ..] = x[.., index[.., j, ..], ..]` along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Gather {
+    pub axis: usize,
+}
+
+impl Primitive for Gather {
+    const NAME: &'static str = "gather";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_index(x[1])?;
+        check_inside(x[0], x[1], self.axis)?;
+        Ok(Aval { dtype: x[0].dtype, shape: x[1].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        let n = x[0].shape[self.axis];
+        with_stored!(x[0].dtype, T => movement::gather::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
+            .map_err(|e| out_of_range(e, n))
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let zeros = Tensor::zeros_of(at.dtype(0), at.shape(0));
+        smallvec![Some(zeros.scatter_add(self.axis as isize, at.x(1), g)), None]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::inputs([1])
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axis, s: &[usize], i: &[usize]| {
+            Sample::new(Gather { axis }, [Draw::new(Domain::any, s), Draw::Index(s[axis], i.into())])
+        };
+        vec![of(0, &[4], &[6]), of(1, &[2, 3], &[2, 4]), of(0, &[3, 3], &[2, 2])]
+    }
+}
+
+/// `y = x`, then `y[.., index[.., j, ..], ..] += src[.., j, ..]` along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct ScatterAdd {
+    pub axis: usize,
+}
+
+impl Primitive for ScatterAdd {
+    const NAME: &'static str = "scatter_add";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_index(x[1])?;
+        check_inside(x[0], x[1], self.axis)?;
+        check_source(x, x[1].shape)
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        let (axis, shape) = (self.axis, x[0].shape);
+        add_at!(x, out, |out, src| movement::scatter_add(out, shape, axis, x[1].view(), src))
+            .map_err(|e| out_of_range(e, shape[axis]))
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let axis = self.axis as isize;
+        smallvec![at.needs(0).then(|| g.clone()), None, at.needs(2).then(|| g.gather(axis, at.x(1)))]
+    }
+
+    fn uses(&self, needs: &[bool]) -> Uses {
+        if needs[2] { Uses::inputs([1]) } else { Uses::NOTHING }
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axis, s: &[usize], i: &[usize]| {
+            let draws = [Draw::new(Domain::any, s), Draw::Index(s[axis], i.into()), Draw::new(Domain::any, i)];
+            Sample::new(ScatterAdd { axis }, draws)
+        };
+        vec![of(0, &[4], &[6]), of(1, &[2, 3], &[2, 4])]
+    }
+}
+
+fn check_source(x: &[Arg], expected: &Shape) -> Result<Aval> {
+    if x[2].shape != expected || x[2].dtype != x[0].dtype || x[0].dtype == DType::Bool {
+        return Err(err!(
+            Shape,
+            "what is added must be {} {expected:?}, got {} {:?}",
+            x[0].dtype, x[2].dtype, x[2].shape
+        ));
+    }
+    Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
+}
+
+/// Whole slices along an axis, in the order of a 1-d index.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct IndexSelect {
+    pub axis: usize,
+}
+
+impl Primitive for IndexSelect {
+    const NAME: &'static str = "index_select";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_index(x[1])?;
+        let shape = check_slices(x[0], x[1], self.axis)?;
+        shape.checked_len()?;
+        Ok(Aval { dtype: x[0].dtype, shape })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        let n = x[0].shape[self.axis];
+        with_stored!(x[0].dtype, T => movement::index_select::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
+            .map_err(|e| out_of_range(e, n))
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let zeros = Tensor::zeros_of(at.dtype(0), at.shape(0));
+        smallvec![Some(zeros.index_add(self.axis as isize, at.x(1), g)), None]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::inputs([1])
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axis, s: &[usize], n: usize| {
+            Sample::new(IndexSelect { axis }, [Draw::new(Domain::any, s), Draw::Index(s[axis], n.into())])
+        };
+        vec![of(0, &[4, 2], 5), of(1, &[2, 3], 4)]
+    }
+}
+
+/// `y = x`, then slice `index[j]` of `y` along the axis gets slice `j` of `src` added.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct IndexAdd {
+    pub axis: usize,
+}
+
+impl Primitive for IndexAdd {
+    const NAME: &'static str = "index_add";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_index(x[1])?;
+        let expected = check_slices(x[0], x[1], self.axis)?;
+        check_source(x, &expected)
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        let (axis, shape) = (self.axis, x[0].shape);
+        add_at!(x, out, |out, src| movement::index_add(out, shape, axis, x[1].view(), src))
+            .map_err(|e| out_of_range(e, shape[axis]))
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let axis = self.axis as isize;
+        smallvec![at.needs(0).then(|| g.clone()), None, at.needs(2).then(|| g.index_select(axis, at.x(1)))]
+    }
+
+    fn uses(&self, needs: &[bool]) -> Uses {
+        if needs[2] { Uses::inputs([1]) } else { Uses::NOTHING }
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let draws = [Draw::new(Domain::any, &[3, 2]), Draw::Index(3, 4.into()), Draw::new(Domain::any, &[4, 2])];
+        vec![Sample::new(IndexAdd { axis: 0 }, draws)]
+    }
+}

@@ -1,0 +1,377 @@
+//! Moving elements without changing them. All linear; each one's pullback is another of them.
+//!
+//! Most of these copy nothing: they are new strides on the same buffer.
+
+use super::*;
+use crate::backend::cpu::movement;
+use crate::dtype::with_stored;
+use crate::error::err;
+use crate::shape::{Axes, Strides};
+use crate::tensor::{Data, Strided};
+use smallvec::{SmallVec, smallvec};
+
+/// The same elements, in row-major order, in another shape.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Reshape {
+    pub to: Shape,
+}
+
+impl Primitive for Reshape {
+    const NAME: &'static str = "reshape";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        if self.to.checked_len()? != x[0].shape.numel() {
+            return Err(err!(Shape, "shape {:?} does not hold the elements of {:?}", self.to, x[0].shape));
+        }
+        Ok(Aval { dtype: x[0].dtype, shape: self.to.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        match x[0].data {
+            Data::Strided(s) if is_row_major(x[0].shape, &s.strides) => {
+                out.set(Data::Strided(Strided { strides: self.to.strides(), ..s.clone() }))
+            }
+            Data::Strided(_) => with_stored!(x[0].dtype, T => movement::copy::<T>(x[0].view(), out.fill())),
+            other => out.set(other.clone()),
+        }
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        smallvec![Some(g.reshape_to(at.shape(0)))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |from: &[usize], to: &[usize]| Sample::new(Reshape { to: to.into() }, [Draw::new(Domain::any, from)]);
+        vec![of(&[2, 3], &[3, 2]), of(&[4], &[2, 1, 2]), of(&[1], &[])]
+    }
+}
+
+fn is_row_major(shape: &[usize], strides: &[isize]) -> bool {
+    let mut expected = 1;
+    shape.iter().zip(strides).rev().all(|(&n, &s)| {
+        let fits = n == 1 || s == expected;
+        expected *= n as isize;
+        fits
+    })
+}
+
+/// Axes in another order: axis `k` of the result is axis `perm[k]` of the input.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Permute {
+    pub perm: Axes,
+}
+
+impl Primitive for Permute {
+    const NAME: &'static str = "permute";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        let mut seen = self.perm.clone();
+        seen.sort_unstable();
+        if !seen.iter().copied().eq(0..x[0].shape.len()) {
+            return Err(err!(Axis, "{:?} is not a permutation of the {} axes", self.perm, x[0].shape.len()));
+        }
+        Ok(Aval { dtype: x[0].dtype, shape: self.perm.iter().map(|&p| x[0].shape[p]).collect() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        out.set(restrided(x[0].data, |s| (s.offset, self.perm.iter().map(|&p| s.strides[p]).collect())));
+        Ok(())
+    }
+
+    fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
+        let mut inverse: Axes = SmallVec::from_elem(0, self.perm.len());
+        self.perm.iter().enumerate().for_each(|(k, &p)| inverse[p] = k);
+        smallvec![Some(g.permuted(inverse))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |p: &[usize], s: &[usize]| Sample::new(Permute { perm: p.into() }, [Draw::new(Domain::any, s)]);
+        vec![of(&[1, 0], &[3, 3]), of(&[2, 0, 1], &[2, 3, 4])]
+    }
+}
+
+/// The same buffer with another offset and strides; a repeated element stays what it is.
+fn restrided(data: &Data, f: impl FnOnce(&Strided) -> (usize, Strides)) -> Data {
+    match data {
+        Data::Strided(s) => {
+            let (offset, strides) = f(s);
+            Data::Strided(Strided { buffer: s.buffer.clone(), offset, strides })
+        }
+        other => other.clone(),
+    }
+}
+
+/// Repeats axes of length 1, and adds axes at the front.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Broadcast {
+    pub to: Shape,
+}
+
+impl Primitive for Broadcast {
+    const NAME: &'static str = "broadcast_to";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        self.to.checked_len()?;
+        let fits = self.to.len() >= x[0].shape.len()
+            && x[0].shape.iter().rev().zip(self.to.iter().rev()).all(|(&n, &m)| n == m || n == 1);
+        if !fits {
+            return Err(err!(
+                Shape,
+                "shape {:?} does not broadcast to {:?}; aligned at the last axis, lengths must be equal or 1",
+                x[0].shape,
+                self.to
+            ));
+        }
+        Ok(Aval { dtype: x[0].dtype, shape: self.to.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        let lead = self.to.len() - x[0].shape.len();
+        out.set(restrided(x[0].data, |s| {
+            let stretched = x[0].shape.iter().zip(&self.to[lead..]).zip(&s.strides);
+            let stretched = stretched.map(|((&n, &m), &stride)| if n == m { stride } else { 0 });
+            (s.offset, std::iter::repeat_n(0, lead).chain(stretched).collect())
+        }));
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let x = at.shape(0);
+        let lead = self.to.len() - x.len();
+        let repeated = |&a: &usize| a < lead || (x[a - lead] == 1 && self.to[a] != 1);
+        let axes: Axes = (0..self.to.len()).filter(repeated).collect();
+        let summed = if axes.is_empty() { g.clone() } else { g.summed(axes) };
+        smallvec![Some(summed.reshape_to(x))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |from: &[usize], to: &[usize]| Sample::new(Broadcast { to: to.into() }, [Draw::new(Domain::any, from)]);
+        vec![of(&[2, 1], &[4, 2, 3]), of(&[], &[3]), of(&[1, 3], &[2, 3])]
+    }
+}
+
+/// A regular selection of positions along each axis.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Region {
+    /// Where each axis starts, the step (negative to run backward), and how many.
+    pub axes: SmallVec<[(usize, isize, usize); 4]>,
+}
+
+impl Region {
+    fn check(&self, shape: &Shape) -> Result<()> {
+        let inside = |(&(start, step, n), &len): (&(usize, isize, usize), &usize)| {
+            let last = n.checked_sub(1).map(|k| start as i128 + step as i128 * k as i128);
+            step != 0 && last.is_none_or(|last| start < len && last >= 0 && last < len as i128)
+        };
+        if self.axes.len() == shape.len() && self.axes.iter().zip(shape.iter()).all(inside) {
+            return Ok(());
+        }
+        Err(err!(Index, "the region {:?} reaches outside of shape {shape:?}", self.axes))
+    }
+
+    fn shape(&self) -> Shape {
+        self.axes.iter().map(|a| a.2).collect()
+    }
+
+    /// Where the region lies in an array with these strides.
+    fn locate(&self, offset: usize, strides: &[isize]) -> (usize, Strides) {
+        let empty = self.axes.iter().any(|a| a.2 == 0);
+        let start: isize = self.axes.iter().zip(strides).map(|(a, &s)| a.0 as isize * s).sum();
+        let steps = self.axes.iter().zip(strides).map(|(a, &s)| a.1 * s).collect();
+        (if empty { offset } else { (offset as isize + start) as usize }, steps)
+    }
+}
+
+/// The elements of a region.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Slice {
+    pub region: Region,
+}
+
+impl Primitive for Slice {
+    const NAME: &'static str = "slice";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        self.region.check(x[0].shape)?;
+        Ok(Aval { dtype: x[0].dtype, shape: self.region.shape() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        out.set(restrided(x[0].data, |s| self.region.locate(s.offset, &s.strides)));
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let zeros = Tensor::zeros_of(at.dtype(0), at.shape(0));
+        smallvec![Some(zeros.with_region(&self.region, g))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axes: &[(usize, isize, usize)], s: &[usize]| {
+            Sample::new(Slice { region: Region { axes: axes.into() } }, [Draw::new(Domain::any, s)])
+        };
+        vec![of(&[(1, 1, 2), (0, 2, 2)], &[4, 3]), of(&[(3, -1, 4)], &[4]), of(&[(4, -2, 2), (1, 1, 1)], &[5, 2])]
+    }
+}
+
+/// The first input with a region replaced by the second.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct SliceAssign {
+    pub region: Region,
+}
+
+impl Primitive for SliceAssign {
+    const NAME: &'static str = "slice_assign";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        self.region.check(x[0].shape)?;
+        if x[0].dtype != x[1].dtype || *x[1].shape != self.region.shape() {
+            return Err(err!(
+                Shape,
+                "a region of {} {:?} cannot be replaced by {} {:?}",
+                x[0].dtype, self.region.shape(), x[1].dtype, x[1].shape
+            ));
+        }
+        Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        let shape: Shape = x[0].shape.into();
+        let (offset, strides) = self.region.locate(0, &shape.strides());
+        with_stored!(x[0].dtype, T => {
+            let out = out.fill::<T>();
+            movement::copy::<T>(x[0].view(), out);
+            movement::copy_into::<T>(x[1].view(), out, offset, &strides);
+        });
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let zeros = || Tensor::zeros_of(at.dtype(1), at.shape(1));
+        smallvec![
+            at.needs(0).then(|| g.with_region(&self.region, &zeros())),
+            at.needs(1).then(|| g.region(&self.region)),
+        ]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axes: &[(usize, isize, usize)], s: &[usize]| {
+            let region = Region { axes: axes.into() };
+            let part = region.shape();
+            Sample::new(SliceAssign { region }, [Draw::new(Domain::any, s), Draw::new(Domain::any, &part)])
+        };
+        vec![of(&[(1, 1, 2), (0, 2, 2)], &[4, 3]), of(&[(3, -1, 3)], &[4])]
+    }
+}
+
+/// Tensors one after the other along an axis.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Concat {
+    pub axis: usize,
+}
+
+impl Primitive for Concat {
+    const NAME: &'static str = "concat";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        let Some(first) = x.first() else { return Err(err!(Shape, "needs at least one tensor")) };
+        if self.axis >= first.shape.len() {
+            return Err(err!(Axis, "axis {} is out of range for shape {:?}", self.axis, first.shape));
+        }
+        let apart = [self.axis];
+        for other in x {
+            if other.dtype != first.dtype || other.shape.with_ones(&apart) != first.shape.with_ones(&apart) {
+                return Err(err!(
+                    Shape,
+                    "all shapes must agree but for axis {}, got {} {:?} and {} {:?}",
+                    self.axis, first.dtype, first.shape, other.dtype, other.shape
+                ));
+            }
+        }
+        let total = x.iter().try_fold(0usize, |n, a| n.checked_add(a.shape[self.axis]));
+        let total = total.ok_or_else(|| err!(Shape, "the length of axis {} overflows", self.axis))?;
+        let shape: Shape = (0..first.shape.len()).map(|k| if k == self.axis { total } else { first.shape[k] }).collect();
+        shape.checked_len()?;
+        Ok(Aval { dtype: first.dtype, shape })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_stored!(x[0].dtype, T => {
+            let strides = out.shape().strides();
+            let out = out.fill::<T>();
+            let mut start = 0;
+            for part in x.iter().filter(|p| !p.shape.contains(&0)) {
+                movement::copy_into::<T>(part.view(), out, start * strides[self.axis] as usize, &strides);
+                start += part.shape[self.axis];
+            }
+        });
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        let mut start = 0;
+        let mut part = |k: usize| {
+            let n = at.shape(k)[self.axis];
+            start += n;
+            at.needs(k).then(|| g.narrowed(self.axis, start - n, n))
+        };
+        (0..at.arity()).map(&mut part).collect()
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let draw = |s: &[usize]| Draw::new(Domain::any, s);
+        vec![
+            Sample::new(Concat { axis: 0 }, [draw(&[2, 3]), draw(&[1, 3])]),
+            Sample::new(Concat { axis: 1 }, [draw(&[2, 1]), draw(&[2, 3]), draw(&[2, 2])]),
+        ]
+    }
+}

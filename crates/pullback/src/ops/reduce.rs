@@ -1,0 +1,250 @@
+//! Reductions over axes. The reduced axes are dropped; keeping them as ones is the business of the methods.
+
+use super::elementwise::needs_float;
+use super::*;
+use crate::backend::cpu::reduce::{self, extreme};
+use crate::backend::cpu::rows;
+use crate::dtype::{with_float, with_stored};
+use crate::error::err;
+use crate::shape::Axes;
+use smallvec::smallvec;
+
+fn check_axes(axes: &[usize], x: Arg) -> Result<()> {
+    let rising = axes.windows(2).all(|w| w[0] < w[1]);
+    match axes.last() {
+        Some(&last) if !rising || last >= x.shape.len() => {
+            Err(err!(Axis, "axes {axes:?} are not rising axes of shape {:?}", x.shape))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// An extreme of nothing does not exist.
+fn check_not_empty(axes: &[usize], x: Arg) -> Result<()> {
+    check_axes(axes, x)?;
+    match axes.iter().find(|&&a| x.shape[a] == 0) {
+        Some(a) => Err(err!(Shape, "nothing to choose from: axis {a} of shape {:?} has length 0", x.shape)),
+        None => Ok(()),
+    }
+}
+
+/// A reduced value (or its cotangent) repeated over the shape it was reduced from.
+fn spread(g: &Tensor, axes: &[usize], full: &Shape) -> Tensor {
+    g.reshape_to(&full.with_ones(axes)).broadcast_to(full)
+}
+
+/// Sum. Integers and truth values are summed as i64.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Sum {
+    pub axes: Axes,
+}
+
+impl Primitive for Sum {
+    const NAME: &'static str = "sum";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_axes(&self.axes, x[0])?;
+        let dtype = if x[0].dtype.is_float() { x[0].dtype } else { DType::I64 };
+        Ok(Aval { dtype, shape: x[0].shape.without(&self.axes) })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_stored!(x[0].dtype, T => reduce::reduce::<T, reduce::Sum>(x[0].view(), &self.axes, out.fill()));
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        smallvec![Some(spread(g, &self.axes, at.shape(0)))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn linearity(&self) -> Linearity {
+        Linearity::Linear
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axes: &[usize], s: &[usize]| Sample::new(Sum { axes: axes.into() }, [Draw::new(Domain::any, s)]);
+        vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2]), of(&[], &[3]), of(&[0], &[0]), of(&[1], &[3, 1])]
+    }
+}
+
+/// Largest element; equal ones share the derivative.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Max {
+    pub axes: Axes,
+}
+
+/// Smallest element; equal ones share the derivative.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Min {
+    pub axes: Axes,
+}
+
+macro_rules! extremes {
+    ($($P:ident $name:literal),*) => {$(
+        impl Primitive for $P {
+            const NAME: &'static str = $name;
+
+            fn infer(&self, x: &[Arg]) -> Result<Aval> {
+                check_not_empty(&self.axes, x[0])?;
+                Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.without(&self.axes) })
+            }
+
+            fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+                with_stored!(x[0].dtype, T => reduce::reduce::<T, reduce::$P>(x[0].view(), &self.axes, out.fill()));
+                Ok(())
+            }
+
+            fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+                smallvec![Some(shares(at, &self.axes) * spread(g, &self.axes, at.shape(0)))]
+            }
+
+            fn uses(&self, _: &[bool]) -> Uses {
+                Uses::inputs([0]).and(Uses::OUTPUT)
+            }
+
+            fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
+                let t = t[0].as_ref().expect("a pushforward has at least one tangent");
+                bind(Sum { axes: self.axes.clone() }, &[&(shares(at, &self.axes) * t)])
+            }
+
+            fn samples() -> Vec<Sample> {
+                let of = |axes: &[usize], s: &[usize]| Sample::new($P { axes: axes.into() }, [Draw::new(Domain::any, s)]);
+                vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2]), of(&[], &[3])]
+            }
+        }
+    )*};
+}
+extremes!(Max "max", Min "min");
+
+/// The part of the derivative that each element has: 1 over the number of winners for a winner, else 0.
+fn shares(at: &At, axes: &[usize]) -> Tensor {
+    let x = at.x(0).detach();
+    let y = at.y().detach();
+    // Winners equal the extreme; NaN wins over numbers, and does not equal itself.
+    let y = spread(&y, axes, at.shape(0));
+    let won = x.eq(&y).or(x.ne(&x)).cast(x.dtype());
+    let count = bind(Sum { axes: axes.into() }, &[&won]).expect("the axes were checked by the forward pass");
+    won / spread(&count, axes, at.shape(0))
+}
+
+/// Position of the first largest or smallest element over axes, in row-major order of those axes; i64.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct ArgExtreme {
+    pub axes: Axes,
+    pub largest: bool,
+}
+
+impl Primitive for ArgExtreme {
+    const NAME: &'static str = "argextreme";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_not_empty(&self.axes, x[0])?;
+        Ok(Aval { dtype: DType::I64, shape: x[0].shape.without(&self.axes) })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_stored!(x[0].dtype, T => match self.largest {
+            true => extreme::position::<T, reduce::Max>(x[0].view(), &self.axes, out.fill()),
+            false => extreme::position::<T, reduce::Min>(x[0].view(), &self.axes, out.fill()),
+        });
+        Ok(())
+    }
+
+    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
+        unreachable!("a position carries no cotangent")
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn samples() -> Vec<Sample> {
+        vec![Sample::new(ArgExtreme { axes: [1].as_slice().into(), largest: true }, [Draw::new(Domain::any, &[2, 4])])]
+    }
+}
+
+/// Whether any, or every, element is not zero.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Truth {
+    pub axes: Axes,
+    pub every: bool,
+}
+
+impl Primitive for Truth {
+    const NAME: &'static str = "truth";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        check_axes(&self.axes, x[0])?;
+        Ok(Aval { dtype: DType::Bool, shape: x[0].shape.without(&self.axes) })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_stored!(x[0].dtype, T => match self.every {
+            true => reduce::reduce::<T, reduce::All>(x[0].view(), &self.axes, out.fill()),
+            false => reduce::reduce::<T, reduce::Any>(x[0].view(), &self.axes, out.fill()),
+        });
+        Ok(())
+    }
+
+    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
+        unreachable!("a truth value carries no cotangent")
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn samples() -> Vec<Sample> {
+        vec![Sample::new(Truth { axes: [1].as_slice().into(), every: false }, [Draw::Mask([2, 3].into())])]
+    }
+}
+
+/// `ln Σ exp(x)`, without overflow.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct LogSumExp {
+    pub axes: Axes,
+}
+
+impl Primitive for LogSumExp {
+    const NAME: &'static str = "logsumexp";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        if !x[0].dtype.is_float() {
+            return Err(needs_float(x[0].dtype));
+        }
+        check_axes(&self.axes, x[0])?;
+        Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.without(&self.axes) })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        with_float!(x[0].dtype, T => rows::logsumexp::<T>(x[0].view(), &self.axes, out.fill()));
+        Ok(())
+    }
+
+    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        smallvec![Some(spread(g, &self.axes, at.shape(0)).gate(weights(at, &self.axes)))]
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::inputs([0]).and(Uses::OUTPUT)
+    }
+
+    fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
+        let t = t[0].as_ref().expect("a pushforward has at least one tangent");
+        bind(Sum { axes: self.axes.clone() }, &[&t.gate(weights(at, &self.axes))])
+    }
+
+    fn samples() -> Vec<Sample> {
+        let of = |axes: &[usize], s: &[usize]| Sample::new(LogSumExp { axes: axes.into() }, [Draw::new(Domain::any, s)]);
+        vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2])]
+    }
+}
+
+/// `exp(x - logsumexp(x))`: the softmax over the reduced axes.
+fn weights(at: &At, axes: &[usize]) -> Tensor {
+    (at.x(0) - spread(at.y(), axes, at.shape(0))).exp()
+}

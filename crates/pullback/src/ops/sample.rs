@@ -1,0 +1,74 @@
+//! Inputs that operations are tested with.
+
+use super::Op;
+use crate::dtype::DType;
+use crate::shape::Shape;
+use crate::tensor::{Key, Tensor};
+
+/// Where test inputs are drawn from, at a distance from kinks and poles.
+#[allow(non_camel_case_types, reason = "the rows of the table name these")]
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Domain {
+    /// -1.5 to 1.5.
+    any,
+    /// 0.3 to 1.5, of either sign.
+    nonzero,
+    /// 0.3 to 1.8.
+    positive,
+    /// -0.8 to 0.8.
+    unit,
+    /// 0.2 to 0.8 above an integer.
+    fractional,
+    /// 1.2 to 2.7.
+    above_one,
+}
+
+/// One input of a sample.
+#[derive(Clone, Debug)]
+pub(crate) enum Draw {
+    Float(Domain, Shape),
+    /// Integers below a bound.
+    Index(usize, Shape),
+    /// Truth values.
+    Mask(Shape),
+}
+
+impl Draw {
+    pub fn new(domain: Domain, shape: &[usize]) -> Draw {
+        Draw::Float(domain, shape.into())
+    }
+
+    /// A tensor of this kind; floats have type `dtype`.
+    pub fn tensor(&self, key: Key, dtype: DType) -> Tensor {
+        let [sign, size] = key.split();
+        match self {
+            Draw::Index(n, shape) => Tensor::randint(key, shape, 0, *n as i64),
+            Draw::Mask(shape) => Tensor::bernoulli(key, shape, 0.5),
+            Draw::Float(domain, shape) => {
+                let u = Tensor::uniform(size, shape, DType::F64);
+                let x = match domain {
+                    Domain::any => u * 3.0 - 1.5,
+                    Domain::nonzero => (u * 1.2 + 0.3) * Tensor::where_(&Tensor::bernoulli(sign, shape, 0.5), 1.0, -1.0),
+                    Domain::positive => u * 1.5 + 0.3,
+                    Domain::unit => u * 1.6 - 0.8,
+                    Domain::fractional => u * 0.6 + 0.2 + Tensor::randint(sign, shape, -2, 3).cast(DType::F64),
+                    Domain::above_one => u * 1.5 + 1.2,
+                };
+                x.cast(dtype)
+            }
+        }
+    }
+}
+
+/// An operation, and the inputs to test it with.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    pub op: Op,
+    pub inputs: Vec<Draw>,
+}
+
+impl Sample {
+    pub fn new(op: impl Into<Op>, inputs: impl Into<Vec<Draw>>) -> Sample {
+        Sample { op: op.into(), inputs: inputs.into() }
+    }
+}

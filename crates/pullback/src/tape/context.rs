@@ -1,0 +1,139 @@
+//! What the current thread is doing: which transforms are suspended, who is calling, which checks are on.
+
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::panic::Location;
+
+use super::level::AMBIENT;
+
+type SavedBy = (&'static str, &'static Location<'static>);
+
+thread_local! {
+    static SUSPENDED: RefCell<SmallVec<[u64; 4]>> = const { RefCell::new(SmallVec::new_const()) };
+    static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
+    static ANOMALY: Cell<bool> = const { Cell::new(false) };
+    static STRICT: RefCell<Option<HashMap<u64, SavedBy>>> = const { RefCell::new(None) };
+}
+
+/// Runs its closure when dropped, so that a panic in user code leaves no state behind.
+struct Restore<F: FnMut()>(F);
+
+impl<F: FnMut()> Drop for Restore<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+pub(super) fn is_suspended(level: u64) -> bool {
+    SUSPENDED.with_borrow(|s| s.contains(&level))
+}
+
+/// Runs `f` while nothing is recorded for `level`: a rule sees its values without the transform that it serves.
+pub(crate) fn suspended<T>(level: u64, f: impl FnOnce() -> T) -> T {
+    SUSPENDED.with_borrow_mut(|s| s.push(level));
+    let _restore = Restore(|| {
+        SUSPENDED.with_borrow_mut(|s| s.pop());
+    });
+    f()
+}
+
+/// Runs `f` without recording anything for [`backward`](crate::Tensor::backward).
+///
+/// Function transforms such as [`grad`](crate::grad) are not affected: they ask for derivatives explicitly.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let x = Tensor::scalar(2.0).requires_grad();
+/// assert!(!no_grad(|| x.square()).needs_grad());
+/// ```
+pub fn no_grad<T>(f: impl FnOnce() -> T) -> T {
+    suspended(AMBIENT, f)
+}
+
+/// Records again inside [`no_grad`].
+///
+/// ```
+/// use pullback::prelude::*;
+/// let x = Tensor::scalar(2.0).requires_grad();
+/// assert!(no_grad(|| enable_grad(|| x.square())).needs_grad());
+/// ```
+pub fn enable_grad<T>(f: impl FnOnce() -> T) -> T {
+    let before = SUSPENDED.with_borrow_mut(|s| {
+        let before = s.clone();
+        s.retain(|l| *l != AMBIENT);
+        before
+    });
+    let _restore = Restore(|| SUSPENDED.with_borrow_mut(|s| s.clone_from(&before)));
+    f()
+}
+
+/// The line that an operation is recorded under: inside a rule, that of the forward operation it belongs to.
+#[track_caller]
+pub(crate) fn caller() -> &'static Location<'static> {
+    CALLER.get().unwrap_or_else(|| Location::caller())
+}
+
+/// Runs `f` as if all its operations stood at `location`.
+pub(crate) fn with_caller<T>(location: &'static Location<'static>, f: impl FnOnce() -> T) -> T {
+    let before = CALLER.replace(Some(location));
+    let _restore = Restore(|| CALLER.set(before));
+    f()
+}
+
+/// Runs `f` and makes every backward pass in it stop at the first cotangent that is not finite, with an error that
+/// names the operation and the line of forward code that it came from.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let x = Tensor::scalar(0.0).requires_grad();
+/// let e = detect_anomaly(|| x.ln().try_backward()).unwrap_err();
+/// assert!(e.to_string().contains("ln"), "{e}");
+/// ```
+pub fn detect_anomaly<T>(f: impl FnOnce() -> T) -> T {
+    let before = ANOMALY.replace(true);
+    let _restore = Restore(|| ANOMALY.set(before));
+    f()
+}
+
+pub(super) fn detects_anomaly() -> bool {
+    ANOMALY.get()
+}
+
+/// Runs `f` and makes an update in place fail where it would have to copy, because an operation in `f` has saved the value for
+/// its pullback. The error names that operation and its line.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let e = strict(|| {
+///     let mut x = Tensor::from([1.0, 2.0]).requires_grad().square();
+///     let _y = x.square(); // keeps x
+///     x.try_add_assign(1.0)
+/// })
+/// .unwrap_err();
+/// assert!(e.to_string().contains("square"), "{e}");
+/// ```
+pub fn strict<T>(f: impl FnOnce() -> T) -> T {
+    let before = STRICT.replace(Some(HashMap::new()));
+    let mut before = Some(before);
+    let _restore = Restore(|| STRICT.set(before.take().flatten()));
+    f()
+}
+
+pub(crate) fn in_strict_mode() -> bool {
+    STRICT.with_borrow(|s| s.is_some())
+}
+
+/// In strict mode, remembers which operation saved the value at address `node`.
+pub(crate) fn note_saved(node: u64, op: &'static str, location: &'static Location<'static>) {
+    STRICT.with_borrow_mut(|s| {
+        if let Some(map) = s {
+            map.entry(node).or_insert((op, location));
+        }
+    });
+}
+
+pub(crate) fn saved_by(node: u64) -> Option<SavedBy> {
+    STRICT.with_borrow(|s| s.as_ref()?.get(&node).copied())
+}
+

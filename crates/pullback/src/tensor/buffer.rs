@@ -1,0 +1,215 @@
+//! Memory for elements: shared, always initialised, recycled.
+//!
+//! Fresh pages cost more than most kernels that would fill them, so freed buffers are kept: small ones by
+//! the thread that freed them, large ones by all threads together. A miss gives back as many kept bytes as it asks
+//! for, so the memory in use never exceeds what the program itself had at its peak.
+
+use bytemuck::{Pod, Zeroable};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::mem::ManuallyDrop;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex};
+
+/// The unit of allocation; its alignment is what `calloc` gives, so that fresh memory is zeroed by the system.
+#[derive(Clone, Copy, Pod, Zeroable)]
+#[repr(C, align(16))]
+struct Chunk([u64; 2]);
+
+const CHUNK: usize = size_of::<Chunk>();
+
+/// Bytes shared by tensors. Cloning shares; writing needs to be the only holder.
+#[derive(Clone)]
+pub(crate) struct Buffer(ManuallyDrop<Arc<[Chunk]>>);
+
+impl Buffer {
+    /// At least `bytes` bytes, with any contents.
+    pub fn new(bytes: usize) -> Buffer {
+        let chunks = bytes.div_ceil(CHUNK).max(1);
+        LIVE.add(chunks * CHUNK);
+        Buffer(ManuallyDrop::new(if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) }))
+    }
+
+    /// The whole buffer as elements of `T`.
+    pub fn slice<T: Pod>(&self) -> &[T] {
+        bytemuck::cast_slice(&self.0)
+    }
+
+    /// The whole buffer for writing, if nobody else holds it.
+    pub fn slice_mut<T: Pod>(&mut self) -> Option<&mut [T]> {
+        Arc::get_mut(&mut self.0).map(bytemuck::cast_slice_mut)
+    }
+
+    /// Whether this is the only handle.
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+}
+
+impl Drop for Buffer {
+    fn drop(&mut self) {
+        // SAFETY: the field is not used again.
+        let mut arc = unsafe { ManuallyDrop::take(&mut self.0) };
+        if Arc::get_mut(&mut arc).is_some() {
+            LIVE.sub(arc.len() * CHUNK);
+            if arc.len() <= SMALL { keep_small(arc) } else { keep_large(arc) }
+        }
+    }
+}
+
+/// Largest buffer, in chunks, that a thread keeps for itself.
+const SMALL: usize = 256;
+/// How many small buffers of one size class a thread keeps.
+const KEPT: usize = 256;
+
+thread_local! {
+    static SMALL_POOL: RefCell<[Vec<Arc<[Chunk]>>; 9]> = const { RefCell::new([const { Vec::new() }; 9]) };
+}
+
+fn class(chunks: usize) -> usize {
+    chunks.next_power_of_two().trailing_zeros() as usize
+}
+
+fn take_small(chunks: usize) -> Arc<[Chunk]> {
+    let class = class(chunks);
+    let kept = SMALL_POOL.try_with(|p| p.borrow_mut()[class].pop()).ok().flatten();
+    kept.unwrap_or_else(|| zeroed(1 << class))
+}
+
+fn keep_small(arc: Arc<[Chunk]>) {
+    // After the thread's destructors have run there is no pool: the buffer is simply freed.
+    let _ = SMALL_POOL.try_with(|p| {
+        let list = &mut p.borrow_mut()[class(arc.len())];
+        if list.len() < KEPT {
+            list.push(arc);
+        }
+    });
+}
+
+/// Freed large buffers by size.
+struct LargePool {
+    by_size: BTreeMap<usize, Vec<Arc<[Chunk]>>>,
+    chunks: usize,
+}
+
+static LARGE_POOL: Mutex<LargePool> = Mutex::new(LargePool { by_size: BTreeMap::new(), chunks: 0 });
+/// Most bytes that the large pool keeps.
+static POOL_LIMIT: AtomicUsize = AtomicUsize::new(1 << 30);
+
+impl LargePool {
+    fn remove(&mut self, size: usize) -> Option<Arc<[Chunk]>> {
+        let list = self.by_size.get_mut(&size)?;
+        let arc = list.pop();
+        if list.is_empty() {
+            self.by_size.remove(&size);
+        }
+        self.chunks -= size;
+        arc
+    }
+
+    fn evict(&mut self, mut chunks: usize) -> Vec<Arc<[Chunk]>> {
+        let mut out = Vec::new();
+        while chunks > 0 && let Some((&size, _)) = self.by_size.last_key_value() {
+            out.extend(self.remove(size));
+            chunks = chunks.saturating_sub(size);
+        }
+        out
+    }
+}
+
+fn take_large(chunks: usize) -> Arc<[Chunk]> {
+    let mut pool = LARGE_POOL.lock().unwrap_or_else(|e| e.into_inner());
+    // An eighth too large is good enough.
+    let fit = pool.by_size.range(chunks..=chunks + chunks / 8).next().map(|(&size, _)| size);
+    if let Some(arc) = fit.and_then(|size| pool.remove(size)) {
+        return arc;
+    }
+    let evicted = pool.evict(chunks);
+    drop(pool);
+    drop(evicted);
+    zeroed(chunks)
+}
+
+fn keep_large(arc: Arc<[Chunk]>) {
+    let mut pool = LARGE_POOL.lock().unwrap_or_else(|e| e.into_inner());
+    if (pool.chunks + arc.len()) * CHUNK <= POOL_LIMIT.load(Relaxed) {
+        pool.chunks += arc.len();
+        pool.by_size.entry(arc.len()).or_default().push(arc);
+    }
+}
+
+fn zeroed(chunks: usize) -> Arc<[Chunk]> {
+    let arc = Arc::<[Chunk]>::new_zeroed_slice(chunks);
+    // SAFETY: `Chunk` is plain data for which all-zero bytes are valid.
+    unsafe { arc.assume_init() }
+}
+
+/// Bytes now and at most.
+struct Counter {
+    now: AtomicUsize,
+    peak: AtomicUsize,
+}
+
+static LIVE: Counter = Counter { now: AtomicUsize::new(0), peak: AtomicUsize::new(0) };
+
+impl Counter {
+    fn add(&self, bytes: usize) {
+        let now = self.now.fetch_add(bytes, Relaxed) + bytes;
+        if now > self.peak.load(Relaxed) {
+            self.peak.fetch_max(now, Relaxed);
+        }
+    }
+
+    fn sub(&self, bytes: usize) {
+        self.now.fetch_sub(bytes, Relaxed);
+    }
+}
+
+/// Bytes held by tensors of all threads.
+pub(crate) fn live_bytes() -> usize {
+    LIVE.now.load(Relaxed)
+}
+
+/// The most that [`live_bytes`] has been since the last [`reset_peak`].
+pub(crate) fn peak_bytes() -> usize {
+    LIVE.peak.load(Relaxed)
+}
+
+/// Starts a new measurement of [`peak_bytes`].
+pub(crate) fn reset_peak() {
+    LIVE.peak.store(live_bytes(), Relaxed);
+}
+
+/// Sets how many freed bytes may be kept for reuse, and frees what is over.
+pub(crate) fn set_pool_limit(bytes: usize) {
+    POOL_LIMIT.store(bytes, Relaxed);
+    let mut pool = LARGE_POOL.lock().unwrap_or_else(|e| e.into_inner());
+    let excess = (pool.chunks * CHUNK).saturating_sub(bytes);
+    let evicted = pool.evict(excess.div_ceil(CHUNK));
+    drop(pool);
+    drop(evicted);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_freed_large_buffer_comes_back() {
+        let bytes = 123_456 * CHUNK;
+        let first = Buffer::new(bytes);
+        let at = first.slice::<u8>().as_ptr();
+        drop(first);
+        assert_eq!(Buffer::new(bytes - CHUNK).slice::<u8>().as_ptr(), at);
+    }
+
+    #[test]
+    fn only_the_last_holder_may_write() {
+        let mut a = Buffer::new(64);
+        a.slice_mut::<f64>().unwrap()[3] = 1.5;
+        let b = a.clone();
+        assert!(a.slice_mut::<f64>().is_none() && !b.is_unique());
+        drop(b);
+        assert_eq!(a.slice_mut::<f64>().unwrap()[3], 1.5);
+    }
+}

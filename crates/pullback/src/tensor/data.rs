@@ -1,0 +1,151 @@
+//! What a tensor's value is made of.
+
+use super::Tensor;
+use super::buffer::Buffer;
+use crate::backend::cpu::view::View;
+use crate::dtype::{DType, Element, Scalar, with_stored};
+use crate::shape::{MAX_RANK, Shape, Strides};
+use bytemuck::Pod;
+
+/// The value of a node.
+pub(crate) enum Data {
+    /// One number repeated over the whole shape: scalars, literals, zeros and ones need no buffer.
+    Splat(Bits),
+    /// Elements in a buffer, strided.
+    Strided(Strided),
+    /// A value with its tangent, in forward mode.
+    Dual(Box<Dual>),
+    /// Dropped, because only the record is still needed.
+    Gone,
+}
+
+/// Elements in a shared buffer.
+#[derive(Clone)]
+pub(crate) struct Strided {
+    pub buffer: Buffer,
+    pub offset: usize,
+    pub strides: Strides,
+}
+
+/// A primal and its tangent for the forward-mode transform `level`.
+pub(crate) struct Dual {
+    pub level: u64,
+    pub primal: Tensor,
+    pub tangent: Tensor,
+}
+
+impl Clone for Data {
+    fn clone(&self) -> Data {
+        match self {
+            Data::Splat(bits) => Data::Splat(*bits),
+            Data::Strided(s) => Data::Strided(s.clone()),
+            Data::Dual(d) => {
+                Data::Dual(Box::new(Dual { level: d.level, primal: d.primal.clone(), tangent: d.tangent.clone() }))
+            }
+            Data::Gone => Data::Gone,
+        }
+    }
+}
+
+/// One element of any type, in the first bytes of a word.
+#[derive(Clone, Copy, PartialEq)]
+#[repr(transparent)]
+pub(crate) struct Bits(u64);
+
+impl Bits {
+    pub fn of<T: Pod>(v: T) -> Bits {
+        let mut word = 0u64;
+        bytemuck::bytes_of_mut(&mut word)[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&v));
+        Bits(word)
+    }
+
+    /// A Rust number as an element of `dtype`.
+    pub fn scalar(v: Scalar, dtype: DType) -> Bits {
+        match dtype {
+            DType::F64 => Bits::of(v.to_f64()),
+            DType::F32 => Bits::of(v.to_f64() as f32),
+            DType::Bool => Bits::of(bool::from_scalar(v).store()),
+            _ => with_stored!(dtype, T => Bits::of(T::from_scalar(v))),
+        }
+    }
+
+    pub fn get<T: Pod>(&self) -> &T {
+        &self.slice()[0]
+    }
+
+    pub fn slice<T: Pod>(&self) -> &[T] {
+        &bytemuck::cast_slice(std::slice::from_ref(&self.0))[..1]
+    }
+}
+
+/// An operand of a kernel: its type, shape and elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Value<'a> {
+    pub dtype: DType,
+    pub shape: &'a [usize],
+    pub data: &'a Data,
+}
+
+/// Strides of a value that repeats one element.
+static ZEROS: [isize; MAX_RANK] = [0; MAX_RANK];
+
+impl<'a> Value<'a> {
+    /// The elements, seen as `T`, which must be how the type is stored.
+    pub fn view<T: Pod>(&self) -> View<'a, T> {
+        debug_assert_eq!(size_of::<T>(), self.dtype.size());
+        match self.data {
+            Data::Splat(bits) => View::new(bits.slice(), 0, self.shape, &ZEROS[..self.shape.len()]),
+            Data::Strided(s) => View::new(s.buffer.slice(), s.offset, self.shape, &s.strides),
+            Data::Dual(_) | Data::Gone => unreachable!("a kernel was given a value that is not concrete"),
+        }
+    }
+
+    /// The repeated element, if that is what it is.
+    pub fn splat<T: Pod>(&self) -> Option<T> {
+        match self.data {
+            Data::Splat(bits) => Some(*bits.get::<T>()),
+            _ => None,
+        }
+    }
+}
+
+/// Where a kernel puts its result.
+pub(crate) struct Output<'a> {
+    shape: &'a Shape,
+    data: Data,
+}
+
+impl<'a> Output<'a> {
+    /// A place for elements of the given shape.
+    pub fn new(shape: &'a Shape) -> Output<'a> {
+        Output { shape, data: Data::Gone }
+    }
+
+    pub fn shape(&self) -> &'a Shape {
+        self.shape
+    }
+
+    /// Memory for the elements, in row-major order, to be written whole.
+    pub fn fill<T: Pod>(&mut self) -> &mut [T] {
+        let len = self.shape.numel();
+        let buffer = Buffer::new(len * size_of::<T>());
+        self.data = Data::Strided(Strided { buffer, offset: 0, strides: self.shape.strides() });
+        let Data::Strided(s) = &mut self.data else { unreachable!() };
+        &mut s.buffer.slice_mut().expect("a new buffer has one holder")[..len]
+    }
+
+    /// The result is this: a view of an input, or one repeated element.
+    pub fn set(&mut self, data: Data) {
+        self.data = data;
+    }
+
+    /// The result is one element, repeated.
+    pub fn splat<T: Pod>(&mut self, v: T) {
+        self.data = Data::Splat(Bits::of(v));
+    }
+
+    pub fn into_data(self) -> Data {
+        debug_assert!(!matches!(self.data, Data::Gone), "a kernel wrote no result");
+        self.data
+    }
+}

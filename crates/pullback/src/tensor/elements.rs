@@ -1,0 +1,95 @@
+//! Reading elements.
+
+use super::{Data, Tensor};
+use crate::backend::cpu::movement;
+use crate::dtype::{DType, Element, Scalar, with_stored};
+use crate::error::{Result, err, or_panic};
+use bytemuck::Zeroable;
+
+impl Tensor {
+    /// The only element, as f64.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!(Tensor::from([[3]]).item(), 3.0);
+    /// ```
+    #[track_caller]
+    pub fn item(&self) -> f64 {
+        or_panic(self.try_item())
+    }
+
+    /// [`item`](Tensor::item), with an error if there is not exactly one element.
+    #[track_caller]
+    pub fn try_item(&self) -> Result<f64> {
+        if self.numel() != 1 {
+            let e = err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
+            return Err(e.in_op("item").at(crate::tape::caller()));
+        }
+        Ok(self.first())
+    }
+
+    fn first(&self) -> f64 {
+        let v = self.value();
+        match v.dtype {
+            DType::F64 => v.view::<f64>().data[index(v.data)],
+            DType::F32 => v.view::<f32>().data[index(v.data)] as f64,
+            dtype => with_stored!(dtype, T => v.view::<T>().data[index(v.data)].to_scalar().to_f64()),
+        }
+    }
+
+    /// The element at a position, as f64; negative numbers count from the end.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).at([1, -2]), 3.0);
+    /// ```
+    #[track_caller]
+    pub fn at<const N: usize>(&self, position: [isize; N]) -> f64 {
+        if N != self.rank() {
+            panic!("{}", err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("at"));
+        }
+        position.iter().fold(self.detach(), |t, &k| t.get(k)).item()
+    }
+
+    /// All elements in row-major order, converted to `T`.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.t().to_vec::<f32>(), [1.0, 3.0, 2.0, 4.0]);
+    /// ```
+    pub fn to_vec<T: Element>(&self) -> Vec<T> {
+        let x = self.detach().cast(T::DTYPE);
+        let mut out = vec![T::Stored::zeroed(); x.numel()];
+        movement::copy(x.value().view::<T::Stored>(), &mut out);
+        out.into_iter().map(T::load).collect()
+    }
+
+    /// Whether no element is infinite or NaN.
+    pub(crate) fn is_finite_everywhere(&self) -> bool {
+        // A finite value times zero is zero; anything else makes the sum NaN.
+        !self.dtype().is_float() || (self.detach() * 0.0).sum().first() == 0.0
+    }
+
+    /// The first element that is infinite or NaN, for messages.
+    pub(crate) fn first_not_finite(&self) -> f64 {
+        self.to_vec::<f64>().into_iter().find(|v| !v.is_finite()).unwrap_or(0.0)
+    }
+
+    /// Any element as a number, for printing.
+    pub(super) fn scalars(&self) -> Vec<Scalar> {
+        match self.dtype() {
+            d if d.is_float() => self.to_vec::<f64>().into_iter().map(Scalar::F64).collect(),
+            DType::Bool => self.to_vec::<bool>().into_iter().map(Scalar::Bool).collect(),
+            _ => self.to_vec::<i64>().into_iter().map(Scalar::I64).collect(),
+        }
+    }
+}
+
+/// Where the first element lies.
+fn index(data: &Data) -> usize {
+    match data {
+        Data::Strided(s) => s.offset,
+        _ => 0,
+    }
+}

@@ -1,0 +1,56 @@
+//! Picking and adding by integer positions.
+
+use super::methods;
+use crate::error::{Result, or_panic};
+use crate::ops::*;
+use crate::shape::axis;
+use crate::tape::caller;
+use crate::tensor::{Tensor, bind};
+
+#[track_caller]
+fn named(op: &'static str, at: isize, x: &Tensor) -> Result<usize> {
+    axis(at, x.rank()).map_err(|e| e.in_op(op).at(caller()))
+}
+
+methods! {
+    /// For each element of `index`, the element of this at that position along the axis, the other positions being equal.
+    /// `index` is i64, of the same rank.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// let picked = x.gather(1, &Tensor::from([[1i64], [0]]));
+    /// assert_eq!(picked.to_vec::<f64>(), [2.0, 3.0]);
+    /// ```
+    gather try_gather(&self, at: isize, index: &Tensor) -> Tensor {
+        bind(Gather { axis: named("gather", at, self)? }, &[self, index])
+    }
+
+    /// This with each element of `src` added at the position along the axis that `index` says. Positions may repeat:
+    /// contributions add up.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let y = Tensor::zeros([3]).scatter_add(0, &Tensor::from([2i64, 2, 0]), &Tensor::from([1.0, 2.0, 5.0]));
+    /// assert_eq!(y.to_vec::<f64>(), [5.0, 0.0, 3.0]);
+    /// ```
+    scatter_add try_scatter_add(&self, at: isize, index: &Tensor, src: &Tensor) -> Tensor {
+        bind(ScatterAdd { axis: named("scatter_add", at, self)? }, &[self, index, src])
+    }
+
+    /// Whole slices along the axis, in the order of a one-axis i64 index; rows of an embedding, say.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let rows = Tensor::from([[1.0, 2.0], [3.0, 4.0]]).index_select(0, &Tensor::from([1i64, 1, 0]));
+    /// assert_eq!(rows.shape(), [3, 2]);
+    /// ```
+    index_select try_index_select(&self, at: isize, index: &Tensor) -> Tensor {
+        bind(IndexSelect { axis: named("index_select", at, self)? }, &[self, index])
+    }
+
+    /// This with slice `j` of `src` added to slice `index[j]`.
+    index_add try_index_add(&self, at: isize, index: &Tensor, src: &Tensor) -> Tensor {
+        bind(IndexAdd { axis: named("index_add", at, self)? }, &[self, index, src])
+    }
+}

@@ -1,0 +1,166 @@
+//! Reductions: over all axes, over some, and keeping them with length 1.
+
+use super::methods;
+use crate::error::{Result, or_panic};
+use crate::ops::*;
+use crate::shape::{Axes, axes};
+use crate::tensor::{Tensor, bind};
+use smallvec::SmallVec;
+
+/// One axis or several; negative ones count from the end.
+pub struct AxisList(SmallVec<[isize; 4]>);
+
+macro_rules! axis_list {
+    ($($t:ty),*) => {$(
+        impl From<$t> for AxisList {
+            fn from(a: $t) -> Self { AxisList(SmallVec::from_slice(&[a as isize])) }
+        }
+        impl<const N: usize> From<[$t; N]> for AxisList {
+            fn from(a: [$t; N]) -> Self { AxisList(a.iter().map(|&a| a as isize).collect()) }
+        }
+        impl From<&[$t]> for AxisList {
+            fn from(a: &[$t]) -> Self { AxisList(a.iter().map(|&a| a as isize).collect()) }
+        }
+    )*};
+}
+axis_list!(isize, i32, usize);
+
+fn all(x: &Tensor) -> Axes {
+    (0..x.rank()).collect()
+}
+
+/// `name`, `name_axes` and `name_axes_keep`, from a function of the axes.
+macro_rules! reductions {
+    ($($(#[$doc:meta])* $name:ident $try:ident $over:ident $try_over:ident $keep:ident $try_keep:ident = $f:expr;)*) => {
+        methods! {
+            $(
+                $(#[$doc])*
+                $name $try(&self) -> Tensor { ($f)(self, all(self)) }
+
+                #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), ") over the given axes, which are dropped.")]
+                $over $try_over(&self, over: impl Into<AxisList>) -> Tensor {
+                    ($f)(self, named(stringify!($name), self, over.into())?)
+                }
+
+                #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), ") over the given axes, which stay with length 1.")]
+                $keep $try_keep(&self, over: impl Into<AxisList>) -> Tensor {
+                    let over = named(stringify!($name), self, over.into())?;
+                    let shape = self.node().shape.with_ones(&over);
+                    ($f)(self, over)?.try_reshape(&shape)
+                }
+            )*
+        }
+    };
+}
+
+#[track_caller]
+fn named(op: &'static str, x: &Tensor, list: AxisList) -> Result<Axes> {
+    axes(&list.0, x.rank()).map_err(|e| e.in_op(op).at(crate::tape::caller()))
+}
+
+/// How many elements go into each result.
+fn count(x: &Tensor, over: &[usize]) -> f64 {
+    over.iter().map(|&a| x.shape()[a] as f64).product()
+}
+
+fn float(op: &'static str, x: &Tensor) -> Result<()> {
+    if x.dtype().is_float() { Ok(()) } else { Err(needs_float(x.dtype()).in_op(op)) }
+}
+
+#[track_caller]
+fn mean(x: &Tensor, over: Axes) -> Result<Tensor> {
+    float("mean", x)?;
+    let n = count(x, &over);
+    Ok(bind(Sum { axes: over }, &[x])? * (1.0 / n))
+}
+
+/// Mean of the squared distances from the mean. Two passes: the textbook formula in one cancels.
+#[track_caller]
+fn var(x: &Tensor, over: Axes) -> Result<Tensor> {
+    float("var", x)?;
+    let centre = mean(x, over.clone())?.try_reshape(&x.node().shape.with_ones(&over))?;
+    mean(&(x - centre).square(), over)
+}
+
+/// Products of halves, again and again: exact derivatives of every order, zeros among the factors included, where a
+/// rule that divides by the factor would fail.
+#[track_caller]
+fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
+    let kept: Axes = (0..x.rank()).filter(|a| !over.contains(a)).collect();
+    let shape = x.node().shape.without(&over);
+    let n: usize = over.iter().map(|&a| x.shape()[a]).product();
+    let perm: Axes = kept.iter().chain(&over).copied().collect();
+    let mut y = x.permuted(perm).reshape_to(&shape.inserted(shape.len(), n));
+    let last = shape.len();
+    let mut n = n;
+    while n > 1 {
+        let half = n / 2;
+        let pairs = y.narrowed(last, 0, half) * y.narrowed(last, half, half);
+        y = if n % 2 == 0 { pairs } else { Tensor::concat(&[&pairs, &y.narrowed(last, n - 1, 1)], last as isize) };
+        n -= half;
+    }
+    if n == 0 { Ok(Tensor::ones_of(x.dtype(), shape)) } else { y.try_reshape(&shape) }
+}
+
+reductions! {
+    /// Sum of all elements.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.sum().item(), 10.0);
+    /// assert_eq!(x.sum_axes(0).to_vec::<f64>(), [4.0, 6.0]);
+    /// assert_eq!(x.sum_axes_keep(-1).shape(), [2, 1]);
+    /// ```
+    sum try_sum sum_axes try_sum_axes sum_axes_keep try_sum_axes_keep = |x: &Tensor, axes| bind(Sum { axes }, &[x]);
+    /// Mean of all elements; NaN if there are none.
+    mean try_mean mean_axes try_mean_axes mean_axes_keep try_mean_axes_keep = mean;
+    /// Product of all elements.
+    prod try_prod prod_axes try_prod_axes prod_axes_keep try_prod_axes_keep = prod;
+    /// Largest element; equal ones share the gradient. NaN wins.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let g = grad(|x: &Tensor| x.max())(&Tensor::from([5.0, 5.0, 1.0]));
+    /// assert_eq!(g.to_vec::<f64>(), [0.5, 0.5, 0.0]);
+    /// ```
+    max try_max max_axes try_max_axes max_axes_keep try_max_axes_keep = |x: &Tensor, axes| bind(Max { axes }, &[x]);
+    /// Smallest element; equal ones share the gradient. NaN wins.
+    min try_min min_axes try_min_axes min_axes_keep try_min_axes_keep = |x: &Tensor, axes| bind(Min { axes }, &[x]);
+    /// Whether any element is not zero.
+    any try_any any_axes try_any_axes any_axes_keep try_any_axes_keep = |x: &Tensor, axes| bind(Truth { axes, every: false }, &[x]);
+    /// Whether all elements are not zero.
+    all try_all all_axes try_all_axes all_axes_keep try_all_axes_keep = |x: &Tensor, axes| bind(Truth { axes, every: true }, &[x]);
+    /// `ln Σ exp(x)`, without overflow.
+    logsumexp try_logsumexp logsumexp_axes try_logsumexp_axes logsumexp_axes_keep try_logsumexp_axes_keep
+        = |x: &Tensor, axes| bind(LogSumExp { axes }, &[x]);
+    /// Variance: the mean squared distance from the mean (division by n; multiply by `n / (n - 1)` for the sample's).
+    var try_var var_axes try_var_axes var_axes_keep try_var_axes_keep = var;
+    /// Standard deviation, the square root of [`var`](Tensor::var).
+    std try_std std_axes try_std_axes std_axes_keep try_std_axes_keep = |x: &Tensor, axes| var(x, axes)?.try_sqrt();
+}
+
+methods! {
+    /// Position of the first largest element along an axis, as i64. NaN counts as the largest.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 3.0, 2.0], [9.0, 0.0, 9.0]]);
+    /// assert_eq!(x.argmax(-1).to_vec::<i64>(), [1, 0]);
+    /// ```
+    argmax try_argmax(&self, axis: isize) -> Tensor {
+        bind(ArgExtreme { axes: named("argmax", self, axis.into())?, largest: true }, &[self]).map_err(|e| e.in_op("argmax"))
+    }
+
+    /// Position of the first smallest element along an axis, as i64. NaN counts as the smallest.
+    argmin try_argmin(&self, axis: isize) -> Tensor {
+        bind(ArgExtreme { axes: named("argmin", self, axis.into())?, largest: false }, &[self]).map_err(|e| e.in_op("argmin"))
+    }
+}
+
+impl Tensor {
+    /// The sum over axes that are known to be right.
+    pub(crate) fn summed(&self, axes: Axes) -> Tensor {
+        or_panic(bind(Sum { axes }, &[self]))
+    }
+}

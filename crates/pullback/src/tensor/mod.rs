@@ -1,0 +1,200 @@
+//! The tensor handle, and `bind`, through which every operation goes.
+
+mod autograd;
+pub(crate) mod buffer;
+mod create;
+mod data;
+mod display;
+mod elements;
+mod methods;
+mod node;
+mod operand;
+mod operators;
+mod random;
+mod slicing;
+
+pub(crate) use data::{Bits, Data, Dual, Output, Strided, Value};
+pub(crate) use node::{Link, Node, alive};
+pub use operand::Operand;
+pub use random::Key;
+pub use slicing::{AxisRange, IntoRanges};
+
+use crate::DType;
+use crate::error::Result;
+use crate::ops::{Arg, Identity, Op};
+use crate::shape::Shape;
+use crate::tape::{At, Deps, Input, Record, caller, in_strict_mode, next_id, note_saved, suspended};
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::ptr::NonNull;
+
+/// A multidimensional array of numbers: an immutable value with a cheap handle.
+///
+/// Cloning copies the handle, not the elements. Views (slices, transposes, broadcasts) share the buffer of the
+/// tensor they came from. Mutation (`x += y`, [`slice_assign`](Tensor::slice_assign)) takes `&mut` and gives *this handle* a new
+/// value; other handles, views and saved values keep the old one.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]).requires_grad();
+/// let loss = x.square().sum();
+/// loss.backward();
+/// assert_eq!(x.grad().unwrap().to_vec::<f64>(), [2.0, 4.0, 6.0, 8.0]);
+/// ```
+pub struct Tensor {
+    node: NonNull<Node>,
+}
+
+// SAFETY: a node may be used from any thread (see `node`).
+unsafe impl Send for Tensor {}
+// SAFETY: as above.
+unsafe impl Sync for Tensor {}
+
+/// The transform whose values wrap those of others: 0 if the value is concrete.
+fn frame(data: &Data) -> u64 {
+    match data {
+        Data::Dual(d) => d.level,
+        _ => 0,
+    }
+}
+
+/// Applies an operation: infers the type of the result, computes it, pushes tangents that ride along, and keeps a
+/// record if a live transform will need it.
+#[track_caller]
+pub(crate) fn bind(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
+    let op = op.into();
+    let location = caller();
+    bind_at(&op, inputs, location).map_err(|e| e.in_op(op.name()).at(location))
+}
+
+fn bind_at(op: &Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
+    let args: SmallVec<[Arg; 3]> = inputs.iter().map(|t| Arg { dtype: t.node().dtype, shape: &t.node().shape }).collect();
+    let aval = op.infer(&args)?;
+    let frame = inputs.iter().map(|t| frame(t.data())).max().unwrap_or(0);
+    let data = if frame == 0 { evaluate(op, inputs, &aval.shape)? } else { push(op, inputs, frame)? };
+    let node = Node::new(aval.dtype, aval.shape, data);
+    Ok(record(node, op, inputs, frame, location).into_tensor())
+}
+
+fn evaluate(op: &Op, inputs: &[&Tensor], shape: &Shape) -> Result<Data> {
+    let values: SmallVec<[Value; 3]> = inputs.iter().map(|t| t.value()).collect();
+    let mut out = Output::new(shape);
+    op.eval(&values, &mut out)?;
+    Ok(out.into_data())
+}
+
+/// Forward mode: the operation on the primals, and its pushforward on the tangents of the innermost transform.
+#[cold]
+fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
+    let dual = |t: &&Tensor| match t.data() {
+        Data::Dual(d) if d.level == level => (d.primal.clone(), Some(d.tangent.clone())),
+        _ => ((*t).clone(), None),
+    };
+    let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
+    let primal = bind_at(op, &primals.iter().collect::<Vec<_>>(), caller())?;
+    if !primal.dtype().is_float() {
+        return Ok(primal.data().clone());
+    }
+    let needs: SmallVec<[bool; 4]> = tangents.iter().map(Option::is_some).collect();
+    let inputs: SmallVec<[Input; 2]> = primals.into_iter().map(Input::Saved).collect();
+    let at = At { name: op.name(), inputs: &inputs, output: Some(&primal), needs: &needs };
+    let tangent = op.pushforward(&at, &tangents)?;
+    Ok(Data::Dual(Box::new(Dual { level, primal, tangent })))
+}
+
+/// Keeps how the node was made, if it depends on a live transform newer than the frame it was computed in.
+fn record(node: Node, op: &Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) -> Node {
+    if !node.dtype.is_float() || inputs.iter().all(|t| t.node().deps.is_empty()) {
+        return node;
+    }
+    let mut deps = Deps::default();
+    inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
+    if deps.is_empty() {
+        return node;
+    }
+    let needs: SmallVec<[bool; 4]> = inputs.iter().map(|t| !t.node().deps.is_empty()).collect();
+    let uses = op.uses(&needs);
+    let input = |(k, t): (usize, &&Tensor)| {
+        if uses.input(k) {
+            if in_strict_mode() {
+                note_saved(t.address(), op.name(), location);
+            }
+            Input::Saved((*t).clone())
+        } else {
+            Input::Linked(t.link())
+        }
+    };
+    let inputs = inputs.iter().enumerate().map(input).collect();
+    node.recorded(Record { op: op.clone(), inputs, location }, deps, next_id(), uses.output())
+}
+
+impl Tensor {
+    pub(crate) fn new(dtype: DType, shape: Shape, data: Data) -> Tensor {
+        Node::new(dtype, shape, data).into_tensor()
+    }
+
+    /// The concrete value, below any tangents.
+    pub(crate) fn value(&self) -> Value<'_> {
+        match self.data() {
+            Data::Dual(d) => d.primal.value(),
+            data => Value { dtype: self.node().dtype, shape: &self.node().shape, data },
+        }
+    }
+
+    /// A new node of equal value that is an input of transform `level`; outer transforms see through it.
+    pub(crate) fn leaf(&self, level: u64) -> Tensor {
+        let from = self.node();
+        let mut node = Node::new(from.dtype, from.shape.clone(), self.data().clone());
+        node = record(node, &Identity.into(), &[self], frame(self.data()), caller());
+        if node.id == 0 {
+            node.id = next_id();
+        }
+        node.deps.insert(level);
+        node.leaf_of = level;
+        node.into_tensor()
+    }
+
+    /// The same value, no longer of interest to transform `level`.
+    pub(crate) fn without(&self, level: u64) -> Tensor {
+        if !self.node().deps.contains(level) {
+            return self.clone();
+        }
+        suspended(level, || bind(Identity, &[self])).expect("identity takes anything")
+    }
+
+    /// This value with a tangent for the forward-mode transform `level`.
+    pub(crate) fn with_tangent(&self, level: u64, tangent: &Tensor) -> Tensor {
+        let dual = Dual { level, primal: self.clone(), tangent: tangent.clone() };
+        Tensor::new(self.dtype(), self.node().shape.clone(), Data::Dual(Box::new(dual)))
+    }
+
+    /// Where the node is: an identity for as long as the handle lives.
+    pub(crate) fn address(&self) -> u64 {
+        self.node.as_ptr() as u64
+    }
+
+    /// The length of each axis.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3]).shape(), [2, 3]);
+    /// ```
+    pub fn shape(&self) -> &[usize] {
+        &self.node().shape
+    }
+
+    /// The type of the elements.
+    pub fn dtype(&self) -> DType {
+        self.node().dtype
+    }
+
+    /// The number of axes.
+    pub fn rank(&self) -> usize {
+        self.node().shape.len()
+    }
+
+    /// The number of elements.
+    pub fn numel(&self) -> usize {
+        self.node().shape.numel()
+    }
+}

@@ -1,0 +1,163 @@
+//! The operators of Rust on tensors, references and numbers in any mix, and assignment in place.
+
+use super::data::Data;
+use super::methods::binary;
+use super::operand::{align, literal};
+use super::{Operand, Tensor, bind};
+use crate::backend::cpu::map;
+use crate::dtype::{Scalar, with_float};
+use crate::error::{Result, err, or_panic};
+use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
+use crate::tape::{AMBIENT, caller, in_strict_mode, saved_by};
+use std::borrow::Cow;
+use std::ops;
+
+macro_rules! operators {
+    ($($Trait:ident $f:ident, $Assign:ident $assign:ident $try_assign:ident;)*) => {$(
+        impl ops::$Trait<&Tensor> for &Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: &Tensor) -> Tensor { or_panic(binary($Trait, self, b.into())) }
+        }
+        impl ops::$Trait<Tensor> for &Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: Tensor) -> Tensor { or_panic(binary($Trait, self, (&b).into())) }
+        }
+        impl ops::$Trait<&Tensor> for Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: &Tensor) -> Tensor { or_panic(binary($Trait, &self, b.into())) }
+        }
+        impl ops::$Trait<Tensor> for Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: Tensor) -> Tensor { or_panic(binary($Trait, &self, (&b).into())) }
+        }
+        impl ops::$Assign<&Tensor> for Tensor {
+            #[track_caller]
+            fn $assign(&mut self, b: &Tensor) { or_panic(self.$try_assign(b)) }
+        }
+        impl ops::$Assign<Tensor> for Tensor {
+            #[track_caller]
+            fn $assign(&mut self, b: Tensor) { or_panic(self.$try_assign(&b)) }
+        }
+        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 f32 i64 i32 u8 usize);
+        impl Tensor {
+            #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
+            #[track_caller]
+            pub fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {
+                self.assign::<$Trait>($Trait, b.into()).map_err(|e| e.in_op(<$Trait as Primitive>::NAME).at(caller()))
+            }
+        }
+    )*};
+    (@numbers $Trait:ident $f:ident $Assign:ident $assign:ident $try_assign:ident: $($t:ty)*) => {$(
+        impl ops::$Trait<$t> for &Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: $t) -> Tensor { or_panic(binary($Trait, self, b.into())) }
+        }
+        impl ops::$Trait<$t> for Tensor {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: $t) -> Tensor { or_panic(binary($Trait, &self, b.into())) }
+        }
+        impl ops::$Trait<&Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: &Tensor) -> Tensor { or_panic(reversed($Trait.into(), self.into(), b)) }
+        }
+        impl ops::$Trait<Tensor> for $t {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: Tensor) -> Tensor { or_panic(reversed($Trait.into(), self.into(), &b)) }
+        }
+        impl ops::$Assign<$t> for Tensor {
+            #[track_caller]
+            fn $assign(&mut self, b: $t) { or_panic(self.$try_assign(b)) }
+        }
+    )*};
+}
+operators! {
+    Add add, AddAssign add_assign try_add_assign;
+    Sub sub, SubAssign sub_assign try_sub_assign;
+    Mul mul, MulAssign mul_assign try_mul_assign;
+    Div div, DivAssign div_assign try_div_assign;
+    Rem rem, RemAssign rem_assign try_rem_assign;
+}
+
+/// A number on the left.
+#[track_caller]
+fn reversed(op: Op, a: Scalar, b: &Tensor) -> Result<Tensor> {
+    let a = literal(a, b).map_err(|e| e.in_op(op.name()).at(caller()))?;
+    bind(op, &[&a, b])
+}
+
+impl ops::Neg for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        or_panic(bind(Neg, &[self]))
+    }
+}
+
+impl ops::Neg for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn neg(self) -> Tensor {
+        or_panic(bind(Neg, &[&self]))
+    }
+}
+
+impl Tensor {
+    /// Gives this handle the value of `self op b`. The buffer is reused when nobody else can see it; otherwise the result
+    /// is a new one, and whoever held the old value keeps it. Under `no_grad` a parameter stays a parameter.
+    #[track_caller]
+    fn assign<M: map::Map2 + Primitive>(&mut self, op: M, b: Operand) -> Result<()> {
+        let b = b.tensor_like(self)?;
+        let b = if b.dtype() == self.dtype() { b } else { Cow::Owned(b.try_cast(self.dtype())?) };
+        let b = if b.shape() == self.shape() { b } else { Cow::Owned(b.try_broadcast_to(self.node().shape.clone())?) };
+        if self.node().deps.is_empty() && b.node().deps.is_empty() && self.overwrite::<M>(&b) {
+            return Ok(());
+        }
+        if in_strict_mode()
+            && let Some((saver, line)) = saved_by(self.address())
+        {
+            return Err(err!(
+                Copied,
+                "the value would have to be copied: {saver} at {}:{}:{} has saved it for its pullback",
+                line.file(),
+                line.line(),
+                line.column()
+            ));
+        }
+        let result = bind(op, &[self, &b])?;
+        self.rename(result);
+        Ok(())
+    }
+
+    /// Computes in the buffer of `self`, if that is possible unseen.
+    fn overwrite<M: map::Map2>(&mut self, b: &Tensor) -> bool {
+        let (dtype, shape) = (self.dtype(), self.node().shape.clone());
+        if !dtype.is_float() || !matches!(b.data(), Data::Splat(_) | Data::Strided(_)) {
+            return false;
+        }
+        let row_major = matches!(self.data(), Data::Strided(s) if s.offset == 0 && s.strides == shape.strides());
+        let Some(Data::Strided(s)) = self.data_mut().filter(|_| row_major) else { return false };
+        with_float!(dtype, T => match s.buffer.slice_mut::<T>() {
+            Some(elements) => {
+                map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.value().view());
+                true
+            }
+            None => false,
+        })
+    }
+
+    /// Makes this handle stand for `result`. A leaf of the ambient transform that was updated outside of it stays a leaf, with
+    /// its gradient and hooks.
+    pub(super) fn rename(&mut self, result: Tensor) {
+        let was = self.node();
+        let stays_parameter = was.leaf_of == AMBIENT && !result.node().deps.contains(AMBIENT);
+        *self = if stays_parameter { result.parameter_like(self) } else { result };
+    }
+}

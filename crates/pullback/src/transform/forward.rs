@@ -1,0 +1,56 @@
+//! Forward mode: tangents ride along with values, so memory does not grow with the length of the program.
+
+use super::{Tree, from_leaves};
+use crate::error::{err, or_panic};
+use crate::tape::Level;
+use crate::tensor::{Data, Tensor};
+use std::panic::Location;
+
+/// The value of a function, and its derivative along a tangent of the input.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let (y, dy) = jvp(|x: &Tensor| x.square(), &Tensor::from([1.0, 2.0]), &Tensor::from([1.0, 10.0]));
+/// assert_eq!(y.to_vec::<f64>(), [1.0, 4.0]);
+/// assert_eq!(dy.to_vec::<f64>(), [2.0, 40.0]);
+/// ```
+#[track_caller]
+pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, t: &X) -> (Y, Y) {
+    let location = Location::caller();
+    or_panic(check(x, t).map_err(|e| e.in_op("jvp").at(location)));
+    let level = Level::new();
+    let pairs: Vec<Tensor> = x.leaves().into_iter().zip(t.leaves()).map(|(x, t)| x.with_tangent(level.id(), t)).collect();
+    let y = f(&from_leaves(x, pairs));
+    (y.map(&mut |t| primal(t, level.id())), y.map(&mut |t| tangent(t, level.id())))
+}
+
+fn check<X: Tree>(x: &X, t: &X) -> crate::Result<()> {
+    let (xs, ts) = (x.leaves(), t.leaves());
+    if xs.len() != ts.len() {
+        return Err(err!(Gradient, "the input has {} tensors, the tangent {}", xs.len(), ts.len()));
+    }
+    for ((x, t), name) in xs.iter().zip(ts).zip(x.names()) {
+        if x.shape() != t.shape() || x.dtype() != t.dtype() || !x.dtype().is_float() {
+            return Err(err!(
+                Gradient,
+                "input `{name}` is {} {:?}, its tangent {} {:?}; they must be floats and agree",
+                x.dtype(), x.shape(), t.dtype(), t.shape()
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn primal(t: &Tensor, level: u64) -> Tensor {
+    match t.data() {
+        Data::Dual(d) if d.level == level => d.primal.clone(),
+        _ => t.clone(),
+    }
+}
+
+fn tangent(t: &Tensor, level: u64) -> Tensor {
+    match t.data() {
+        Data::Dual(d) if d.level == level => d.tangent.clone(),
+        _ => t.zeros_like(),
+    }
+}

@@ -1,0 +1,137 @@
+//! Reverse mode: `vjp`, and the gradient of a scalar function as its special case.
+
+use super::Tree;
+use crate::error::{Result, err, or_panic};
+use crate::tape::{Level, Seeds, Walk, pull};
+use crate::tensor::{Link, Tensor};
+use std::collections::HashMap;
+use std::panic::Location;
+
+/// The inputs of a reverse-mode transform, as leaves of its level.
+struct Inputs<X> {
+    level: Level,
+    tree: X,
+}
+
+impl<X: Tree> Inputs<X> {
+    fn new(x: &X, name: &'static str, location: &'static Location<'static>) -> Result<Inputs<X>> {
+        let names = || x.names();
+        if let Some(k) = x.leaves().iter().position(|t| !t.dtype().is_float()) {
+            let (leaf, dtype) = (&names()[k], x.leaves()[k].dtype());
+            let place = if leaf.is_empty() { "the input".into() } else { format!("the input `{leaf}`") };
+            let e = err!(Gradient, "{place} is {dtype}, and only floats have a gradient; capture it in the closure instead");
+            return Err(e.in_op(name).at(location));
+        }
+        let level = Level::new();
+        let tree = x.map(&mut |t| t.leaf(level.id()));
+        Ok(Inputs { level, tree })
+    }
+
+    /// Cotangents of the inputs from those of outputs; zeros where there is no connection.
+    fn pull(&self, seeds: Seeds) -> Result<X> {
+        let mut found: HashMap<u64, Tensor> = HashMap::new();
+        pull(self.level.id(), seeds, |node, g| {
+            if node.leaf_of == self.level.id() {
+                found.insert(node.id, g.clone());
+            }
+            Ok(Walk::On)
+        })?;
+        Ok(self.tree.map(&mut |t| found.remove(&t.node().id).unwrap_or_else(|| t.zeros_like())))
+    }
+
+    fn reaches(&self, y: &Tensor) -> bool {
+        y.node().deps.contains(self.level.id())
+    }
+}
+
+/// The value and the gradient of a function of a tree.
+fn run<X: Tree>(
+    f: &impl Fn(&X) -> Tensor,
+    x: &X,
+    name: &'static str,
+    location: &'static Location<'static>,
+) -> Result<(Tensor, X)> {
+    let inputs = Inputs::new(x, name, location)?;
+    let y = f(&inputs.tree);
+    if y.numel() != 1 {
+        let e = err!(Gradient, "needs a scalar function, but it returned shape {:?}; sum it, or use vjp", y.shape());
+        return Err(e.in_op(name).at(location));
+    }
+    let value = y.without(inputs.level.id());
+    let seeds = if inputs.reaches(&y) { Seeds::from_iter([(y.link(), value.detach().ones_like())]) } else { Seeds::new() };
+    drop(y); // The walk is the last to hold the graph, and frees it as it goes.
+    let g = inputs.pull(seeds)?;
+    Ok((value, g))
+}
+
+/// The gradient of a scalar function: a function of the same argument that returns the gradient in its type.
+///
+/// Nests to any order, and combines with every other transform. It touches no [`grad`](Tensor::grad).
+///
+/// ```
+/// use pullback::prelude::*;
+/// let f = |x: &Tensor| x.square().exp();
+/// let x = Tensor::scalar(1.0);
+/// assert!((grad(f)(&x).item() - 2.0 * 1f64.exp()).abs() < 1e-12);
+/// assert!((grad(grad(f))(&x).item() - 6.0 * 1f64.exp()).abs() < 1e-11);
+/// ```
+#[track_caller]
+pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
+    let location = Location::caller();
+    move |x| or_panic(run(&f, x, "grad", location)).1
+}
+
+/// Like [`grad`], with the value of the function as well.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let (y, g) = value_and_grad(|x: &Tensor| x.square().sum())(&Tensor::from([1.0, 2.0]));
+/// assert_eq!(y.item(), 5.0);
+/// assert_eq!(g.to_vec::<f64>(), [2.0, 4.0]);
+/// ```
+#[track_caller]
+pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Tensor, X) {
+    let location = Location::caller();
+    move |x| or_panic(run(&f, x, "value_and_grad", location))
+}
+
+/// The value of a function and its pullback: a function from cotangents of the output to cotangents of the input, which
+/// can be called again and again. It keeps what the pullback reads for as long as it lives.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let (y, pull) = vjp(|x: &Tensor| x.sin(), &Tensor::from([0.0, 1.0]));
+/// assert_eq!(y.shape(), [2]);
+/// assert_eq!(pull(&Tensor::from([1.0, 0.0])).to_vec::<f64>(), [1.0, 0.0]);
+/// ```
+#[track_caller]
+pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y) -> X + use<X, Y, F>) {
+    let location = Location::caller();
+    let inputs = or_panic(Inputs::new(x, "vjp", location));
+    let y = f(&inputs.tree);
+    let value = y.map(&mut |t| t.without(inputs.level.id()));
+    let outputs: Vec<(Option<Link>, Tensor)> =
+        y.leaves().iter().map(|t| (inputs.reaches(t).then(|| t.link()), t.detach().zeros_like())).collect();
+    let pullback = move |g: &Y| {
+        let gs = g.leaves();
+        if gs.len() != outputs.len() {
+            let e = err!(Gradient, "the function returned {} tensors, the cotangent has {}", outputs.len(), gs.len());
+            panic!("{}", e.in_op("vjp").at(location));
+        }
+        let mut seeds = Seeds::new();
+        for (k, ((link, like), g)) in outputs.iter().zip(gs).enumerate() {
+            if g.shape() != like.shape() || g.dtype() != like.dtype() {
+                let e = err!(
+                    Gradient,
+                    "output {k} is {} {:?}, but its cotangent is {} {:?}",
+                    like.dtype(), like.shape(), g.dtype(), g.shape()
+                );
+                panic!("{}", e.in_op("vjp").at(location));
+            }
+            seeds.extend(link.as_ref().map(|l| (l.clone(), g.clone())));
+        }
+        or_panic(inputs.pull(seeds))
+    };
+    (value, pullback)
+}
+
