@@ -13,6 +13,11 @@ macro_rules! dispatched {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+            // A function of its own, so that its code exists once and not at every call.
+            #[inline(never)]
+            fn portable<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+                $body::<$($G,)* Portable>($($x),*)
+            }
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
@@ -24,7 +29,7 @@ macro_rules! dispatched {
                     return unsafe { v3::<$($G),*>($($x),*) };
                 }
             }
-            $body::<$($G,)* Portable>($($x),*)
+            portable::<$($G),*>($($x),*)
         }
     };
 }

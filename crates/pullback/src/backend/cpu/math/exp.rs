@@ -94,12 +94,14 @@ pub(crate) fn cosh<F: Float, I: Isa>(x: F) -> F {
     half + F::HALF * F::HALF / half
 }
 
-/// With `t = exp(2|x|) - 1`: `t / (t + 2)` where that is small, else `1 - 2 / (t + 2)`, whose error is smaller.
+/// A polynomial for small arguments; beyond, `1 - 2 / (exp(2|x|) + 1)`, where the difference is the larger term.
 #[inline(always)]
 pub(crate) fn tanh<F: Float, I: Isa>(x: F) -> F {
     let a = x.abs();
-    let t = expm1::<F, I>(a + a);
-    let small = t < F::ONE;
-    let q = (if small { t } else { F::TWO }) / (t + F::TWO);
-    (if small { q } else { F::ONE - q }).copysign(x)
+    let z = a * a;
+    let small = fma::<F, I>(a * z, poly::<F, I>(z, F::TANH), a);
+    // tanh is 1 long before exp leaves the normal range.
+    let e = exp_normal::<F, I>(clamp(a + a, (F::ZERO, F::from_f64(60.0))));
+    let large = F::ONE - F::TWO / (e + F::ONE);
+    (if a < F::from_f64(0.625) { small } else { large }).copysign(x)
 }

@@ -3,7 +3,7 @@
 //! `x = 2^k m` with `√½ ≤ m < √2`; with `f = m - 1` and `s = f / (2 + f)` is `ln m = 2 atanh s`, which is summed as
 //! `f - (f²/2 - s (f²/2 + R(s²)))`, so that the largest term is exact.
 
-use super::{Float, Isa, fma, head, poly};
+use super::{Bits, Float, Isa, fma, head, poly};
 
 /// `k` and `f = m - 1` for a positive finite `x`, subnormal or not.
 #[inline(always)]
@@ -12,11 +12,11 @@ pub(super) fn split<F: Float>(x: F) -> (F, F) {
     let lifted = if subnormal { x * F::LIFT } else { x };
     let lift = if subnormal { F::LIFT_EXPONENT } else { F::ZERO };
     let (one, low) = (F::ONE.to_bits(), F::SQRT_HALF.to_bits());
-    let bits = lifted.to_bits() + (one - low);
+    let bits = lifted.to_bits().wrapping_add(one.wrapping_sub(low));
     // A small integer becomes a float by standing in the fraction of 2^FRACTION.
     let exponent =
         F::from_bits((bits >> F::FRACTION) | F::UNIT_ULP.to_bits()) - (F::UNIT_ULP + F::BIAS_VALUE);
-    (exponent - lift, F::from_bits((bits & F::FRACTION_MASK) + low) - F::ONE)
+    (exponent - lift, F::from_bits((bits & F::FRACTION_MASK).wrapping_add(low)) - F::ONE)
 }
 
 /// `f²/2` and `s (f²/2 + R)`: the logarithm of `1 + f` is `f` less the first plus the second.

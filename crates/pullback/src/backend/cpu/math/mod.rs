@@ -43,17 +43,31 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
 pub(crate) trait Bits:
     Copy
     + PartialEq
-    + Add<Output = Self>
-    + Sub<Output = Self>
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
     + BitXor<Output = Self>
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
+    fn wrapping_add(self, b: Self) -> Self;
+    fn wrapping_sub(self, b: Self) -> Self;
 }
-impl Bits for u32 {}
-impl Bits for u64 {}
+
+macro_rules! bits {
+    ($($U:ident)*) => {$(
+        impl Bits for $U {
+            #[inline(always)]
+            fn wrapping_add(self, b: Self) -> Self {
+                $U::wrapping_add(self, b)
+            }
+            #[inline(always)]
+            fn wrapping_sub(self, b: Self) -> Self {
+                $U::wrapping_sub(self, b)
+            }
+        }
+    )*};
+}
+bits!(u32 u64);
 
 /// `f32` or `f64`, with the constants and coefficients of its functions.
 ///
@@ -146,6 +160,8 @@ pub(crate) trait Float:
     const ATAN: &'static [Self];
     /// `(sinh x / x - 1) / z` on `|x| ≤ 1`.
     const SINH: &'static [Self];
+    /// `(tanh x / x - 1) / z` on `|x| ≤ 5/8`.
+    const TANH: &'static [Self];
     /// `erf x / x - 1` in `x²`, on `|x| ≤ 1`.
     const ERF: &'static [Self];
     /// `-ln erfc x` on `1 ≤ x ≤ ERF_ONE`, with the error weighted by `erfc x`.
@@ -181,12 +197,29 @@ fn fma<F: Float, I: Isa>(a: F, b: F, c: F) -> F {
 }
 
 /// The polynomial with the given coefficients, lowest degree first.
+///
+/// A long one is summed as `even(x²) + x odd(x²)`: two chains of half the latency, for one more multiplication.
 #[inline(always)]
 fn poly<F: Float, I: Isa>(x: F, coefficients: &[F]) -> F {
-    let (&last, rest) = coefficients.split_last().expect("a polynomial has coefficients");
-    let mut sum = last;
-    for &c in rest.iter().rev() {
-        sum = fma::<F, I>(sum, x, c);
+    let n = coefficients.len();
+    if n < 8 {
+        return horner::<F, I>(x, coefficients, n - 1, 1);
+    }
+    let square = x * x;
+    let odd = (n - 2) | 1;
+    let even = (n - 1) & !1;
+    let odd = horner::<F, I>(square, coefficients, odd, 2);
+    fma::<F, I>(x, odd, horner::<F, I>(square, coefficients, even, 2))
+}
+
+/// Horner's rule over the coefficients `last`, `last - step` and so on.
+#[inline(always)]
+fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], last: usize, step: usize) -> F {
+    let mut sum = coefficients[last];
+    let mut k = last;
+    while k >= step {
+        k -= step;
+        sum = fma::<F, I>(sum, x, coefficients[k]);
     }
     sum
 }
@@ -238,7 +271,7 @@ fn nearest<F: Float>(x: F) -> (F, F::Bits) {
 /// `2^k` for an integer `k` in the range of normal exponents.
 #[inline(always)]
 fn pow2<F: Float>(k: F) -> F {
-    F::from_bits(((k + F::ROUNDER).to_bits() + F::BIAS) << F::FRACTION)
+    F::from_bits((k + F::ROUNDER).to_bits().wrapping_add(F::BIAS) << F::FRACTION)
 }
 
 /// The methods of [`Float`] that the standard library has under the same or a similar name.

@@ -3,7 +3,7 @@
 //! `x = k π/2 + r`, `|r| ≤ π/4`, by Cody and Waite's reduction with π/2 in three parts, which keeps `r` to full
 //! relative accuracy up to [`Float::TRIG_LIMIT`], even next to a multiple of π/2.
 
-use super::{Float, Isa, fma, nearest, poly, two_prod, two_sum};
+use super::{Bits, Float, Isa, fma, nearest, poly, two_prod, two_sum};
 
 /// `sin r`, `cos r` and the bits of `k`.
 #[inline(always)]
@@ -61,7 +61,7 @@ pub(crate) fn sin<F: Float, I: Isa>(x: F) -> F {
 #[inline(always)]
 pub(crate) fn cos<F: Float, I: Isa>(x: F) -> F {
     let (sin, cos, bits) = reduced::<F, I>(x);
-    let y = flip(if is_odd::<F>(bits) { sin } else { cos }, bits + F::ONE_BIT);
+    let y = flip(if is_odd::<F>(bits) { sin } else { cos }, bits.wrapping_add(F::ONE_BIT));
     within_limit::<F, I>(x, y, F::std_cos)
 }
 
