@@ -224,6 +224,13 @@ fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], last: usize, step: usize) 
     sum
 }
 
+/// `a` if the condition holds, else `b`: always a select. The optimiser may turn an `if` into a branch and copy what follows
+/// into both arms, before it thinks of vectors.
+#[inline(always)]
+pub(crate) fn pick<T: Copy>(condition: bool, a: T, b: T) -> T {
+    std::hint::select_unpredictable(condition, a, b)
+}
+
 /// `a + b` exactly, as the rounded sum and its error.
 #[inline(always)]
 fn two_sum<F: Float>(a: F, b: F) -> (F, F) {
