@@ -253,7 +253,7 @@ macro_rules! halves {
                 let (a, b) = (Widened::new(a), Widened::new(b));
                 let mut wide = vec![0f32; out.len()];
                 f32::product(a.view(), b.view(), &mut wide);
-                out.iter_mut().zip(wide).for_each(|(o, x)| *o = <$T>::narrow(x));
+                <$T>::narrow_all(&wide, out);
             }
         }
     )*};
@@ -276,7 +276,9 @@ impl<'a, W: Compute> Widened<'a, W> {
             row_major(&kept).iter().enumerate().map(|(k, &s)| if broadcast(k) { 0 } else { s }).collect();
         let mut packed = vec![T::default(); kept.iter().product()];
         movement::copy(View::new(x.data, x.offset, &kept, x.strides), &mut packed);
-        Widened { data: packed.into_iter().map(T::widen).collect(), shape: x.shape, strides }
+        let mut data = vec![W::default(); packed.len()];
+        T::widen_all(&packed, &mut data);
+        Widened { data, shape: x.shape, strides }
     }
 
     fn view(&self) -> View<'_, W> {

@@ -5,10 +5,11 @@ pub(crate) mod index;
 use super::parallel;
 use super::strided::{Axes, Axis, row_major};
 use super::view::View;
+use std::mem::MaybeUninit;
 
 /// Elements a thread should have before another one is worth waking.
 const GRAIN: usize = 1 << 17;
-/// Side of the square tiles in which transposes are copied: 32 rows of 8 bytes are a few cache lines each.
+/// Side of the square tiles in which transposes are copied: a row of one is a few cache lines.
 const TILE: usize = 32;
 
 /// A buffer that threads write to at disjoint offsets.
@@ -106,8 +107,8 @@ unsafe fn copy_row<T: Copy>(from: *const T, to: *mut T, axis: Axis<2>) {
             [1, 1] => std::ptr::copy_nonoverlapping(from, to, axis.len),
             [0, 1] => {
                 let value = *from;
-                std::slice::from_raw_parts_mut(to.cast::<std::mem::MaybeUninit<T>>(), axis.len)
-                    .fill(std::mem::MaybeUninit::new(value));
+                std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<T>>(), axis.len)
+                    .fill(MaybeUninit::new(value));
             }
             [s, 1] => (0..axis.len).for_each(|i| *to.add(i) = *from.offset(i as isize * s)),
             [s, o] => (0..axis.len as isize).for_each(|i| *to.offset(i * o) = *from.offset(i * s)),
@@ -115,19 +116,34 @@ unsafe fn copy_row<T: Copy>(from: *const T, to: *mut T, axis: Axis<2>) {
     }
 }
 
-/// Copies two axes in square tiles, so that lines of both arrays stay in the cache until they are used up.
+/// Copies two axes in square tiles, of which the source is contiguous (forwards or backwards) along the rows.
+///
+/// A tile is read along the source and written along the output. It passes through a buffer, because strides
+/// that are a power of two put the lines of one array all in the same few places of the cache.
 ///
 /// # Safety
 /// As for [`copy_row`], for every row.
 unsafe fn copy_tiles<T: Copy>(from: *const T, to: *mut T, rows: Axis<2>, columns: Axis<2>) {
+    let mut buffer = [[MaybeUninit::<T>::uninit(); TILE]; TILE];
     for row in (0..rows.len).step_by(TILE) {
-        let end = (row + TILE).min(rows.len);
+        let height = TILE.min(rows.len - row);
         for column in (0..columns.len).step_by(TILE) {
-            let part = Axis { len: TILE.min(columns.len - column), ..columns };
-            for r in row..end {
-                let at = |k: usize| r as isize * rows.strides[k] + column as isize * columns.strides[k];
-                // SAFETY: the caller's promise.
-                unsafe { copy_row(from.offset(at(0)), to.offset(at(1)), part) };
+            let width = TILE.min(columns.len - column);
+            let at = |k: usize, r: usize, c: usize| {
+                (row + r) as isize * rows.strides[k] + (column + c) as isize * columns.strides[k]
+            };
+            // SAFETY: the caller's promise; the part of the buffer that is read was written just before.
+            unsafe {
+                for c in 0..width {
+                    let line = from.offset(at(0, 0, c));
+                    for (r, line_buffer) in buffer.iter_mut().enumerate().take(height) {
+                        line_buffer[c].write(*line.offset(r as isize * rows.strides[0]));
+                    }
+                }
+                for (r, line) in buffer.iter().enumerate().take(height) {
+                    let axis = Axis { len: width, strides: [1, columns.strides[1]] };
+                    copy_row(line.as_ptr().cast::<T>(), to.offset(at(1, r, 0)), axis);
+                }
             }
         }
     }

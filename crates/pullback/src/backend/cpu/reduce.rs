@@ -16,6 +16,8 @@ use super::strided::{Axes, Axis};
 use super::vectorised::vectorised;
 use super::view::View;
 use smallvec::SmallVec;
+use std::marker::PhantomData;
+use std::ops::Range;
 
 /// Elements a thread should have before another one is worth waking.
 const GRAIN: usize = 1 << 16;
@@ -55,12 +57,19 @@ where
     }
     reduced.sort_by_key(|&(_, [stride])| std::cmp::Reverse(stride));
     let (kept, reduced) = (Axes::new(kept), Axes::new(reduced));
-    let unit = |axes: &Axes<1>| axes.0.last().is_some_and(|a| a.strides == [1] && a.len >= 8);
-    if unit(&kept) && !unit(&reduced) {
+    if let Some(q) = foldable(&kept, &reduced) {
+        folded::<T, R>(x.data, offset, kept, reduced, q, out);
+    } else if by_columns(&kept, &reduced) {
         columns::<T, R>(x.data, offset, kept, &reduced, out);
     } else {
         rows::<T, R>(x.data, offset, &kept, &reduced, out);
     }
+}
+
+/// Whether neighbouring elements go to neighbouring outputs, so that rows should be added to each other.
+fn by_columns(kept: &Axes<1>, reduced: &Axes<1>) -> bool {
+    let unit = |axes: &Axes<1>| axes.0.last().is_some_and(|a| a.strides == [1] && a.len >= 8);
+    unit(kept) && !unit(reduced)
 }
 
 type List = SmallVec<[(usize, [isize; 1]); 6]>;
@@ -75,21 +84,35 @@ pub(super) fn partition<T>(x: View<T>, axes: &[usize]) -> (List, List) {
     )
 }
 
-/// The elements that go into one output, in blocks.
+/// The elements that go into one output, in blocks of at most [`BLOCK`].
 #[derive(Clone, Copy)]
 pub(super) struct Terms<'a, T> {
     data: &'a [T],
     axes: &'a Axes<1>,
     len: usize,
+    /// The elements that blocks are cut from: all, or a contiguous run if runs are long enough to use in place.
+    run: usize,
 }
 
 impl<'a, T: Copy> Terms<'a, T> {
     pub fn new(data: &'a [T], axes: &'a Axes<1>) -> Self {
-        Terms { data, axes, len: axes.len() }
+        let len = axes.len();
+        let run = match axes.0.last() {
+            Some(a) if a.strides == [1] && a.len >= BLOCK / 8 => a.len,
+            _ => len,
+        };
+        Terms { data, axes, len, run }
     }
 
     pub fn blocks(&self) -> usize {
-        self.len.div_ceil(BLOCK)
+        if self.len == 0 { 0 } else { self.len / self.run * self.run.div_ceil(BLOCK) }
+    }
+
+    /// The positions of the terms in the block with this number.
+    pub fn range(&self, number: usize) -> Range<usize> {
+        let each = self.run.div_ceil(BLOCK);
+        let (run, start) = (number / each * self.run, number % each * BLOCK);
+        run + start..run + (start + BLOCK).min(self.run)
     }
 
     /// The block with this number of the terms that start at `offset`: in place if they are contiguous, else
@@ -98,25 +121,33 @@ impl<'a, T: Copy> Terms<'a, T> {
     where
         'a: 's,
     {
-        let (start, end) = (number * BLOCK, ((number + 1) * BLOCK).min(self.len));
-        let at = |k: isize| (offset + k) as usize;
+        let Range { start, end } = self.range(number);
+        let from = |position: usize| {
+            let (mut rest, mut at) = (position, offset);
+            for axis in self.axes.0.iter().rev() {
+                at += (rest % axis.len) as isize * axis.strides[0];
+                rest /= axis.len;
+            }
+            at as usize
+        };
         match self.axes.0.as_slice() {
-            [] => &self.data[at(0)..at(1)],
-            [Axis { strides: [1], .. }] => &self.data[at(start as isize)..at(end as isize)],
-            [outer @ .., inner] => {
+            [] => &self.data[offset as usize..offset as usize + 1],
+            [.., inner] if inner.strides == [1] && self.run == inner.len => {
+                let from = from(start);
+                &self.data[from..from + (end - start)]
+            }
+            [.., inner] => {
                 scratch.clear();
                 let mut position = start;
                 while position < end {
-                    let (mut rest, first) = (position / inner.len, position % inner.len);
-                    let mut from = offset + first as isize * inner.strides[0];
-                    for axis in outer.iter().rev() {
-                        from += (rest % axis.len) as isize * axis.strides[0];
-                        rest /= axis.len;
-                    }
-                    let count = (inner.len - first).min(end - position);
+                    let from = from(position);
+                    let count = (inner.len - position % inner.len).min(end - position);
                     match inner.strides[0] {
-                        1 => scratch.extend_from_slice(&self.data[from as usize..from as usize + count]),
-                        s => scratch.extend((0..count as isize).map(|i| self.data[(from + i * s) as usize])),
+                        1 => scratch.extend_from_slice(&self.data[from..from + count]),
+                        s => {
+                            let at = |i: isize| (from as isize + i * s) as usize;
+                            scratch.extend((0..count as isize).map(|i| self.data[at(i)]));
+                        }
                     }
                     position += count;
                 }
@@ -279,6 +310,63 @@ where
             let merged = (0..segments).map(|s| partial[s * outputs + j]).reduce(R::merge);
             *o = R::finish(merged.expect("at least two segments"));
         }
+    }
+}
+
+/// How many rows to take as one, where rows are short and follow each other in memory.
+fn foldable(kept: &Axes<1>, reduced: &Axes<1>) -> Option<usize> {
+    let (inner, rows) = (kept.0.last()?, reduced.0.last()?);
+    let q = TILE / 2 / inner.len;
+    let contiguous = inner.strides == [1] && rows.strides == [inner.len as isize];
+    (contiguous && q >= 2 && rows.len >= 8 * q).then_some(q)
+}
+
+/// Short rows: `q` of them are taken as one long row, whose results are merged at the end.
+fn folded<T, R>(data: &[T], offset: isize, kept: Axes<1>, reduced: Axes<1>, q: usize, out: &mut [R::Out])
+where
+    T: Copy + Send + Sync,
+    R: Reducer<T>,
+{
+    let (mut outer, mut rest) = (kept.clone(), reduced);
+    let (inner, rows) = (outer.pop_inner(), rest.pop_inner());
+    let (n, wide, outputs) = (inner.len, q * inner.len, outer.len());
+    let with = |axes: &Axes<1>, len, stride| {
+        Axes::new(axes.0.iter().map(|a| (a.len, a.strides)).chain([(len, [stride])]))
+    };
+    let mut acc = vec![R::EMPTY; outputs * wide];
+    let whole = with(&rest, rows.len / q, wide as isize);
+    columns::<T, Partial<R>>(data, offset, with(&outer, wide, 1), &whole, &mut acc);
+    let left = rows.len % q;
+    let mut tail = vec![R::EMPTY; if left > 0 { out.len() } else { 0 }];
+    if left > 0 {
+        let after = offset + (rows.len - left) as isize * n as isize;
+        columns::<T, Partial<R>>(data, after, kept, &with(&rest, left, n as isize), &mut tail);
+    }
+    for (i, o) in out.iter_mut().enumerate() {
+        let group = |g| acc[i / n * wide + g * n + i % n];
+        let merged = (1..q).fold(group(0), |a, g| R::merge(a, group(g)));
+        *o = R::finish(if left > 0 { R::merge(merged, tail[i]) } else { merged });
+    }
+}
+
+/// A reducer stopped before its last step.
+struct Partial<R>(PhantomData<R>);
+
+impl<T, R: Reducer<T>> Reducer<T> for Partial<R> {
+    type Acc = R::Acc;
+    type Out = R::Acc;
+    const EMPTY: R::Acc = R::EMPTY;
+    #[inline(always)]
+    fn lift(x: T) -> R::Acc {
+        R::lift(x)
+    }
+    #[inline(always)]
+    fn merge(a: R::Acc, b: R::Acc) -> R::Acc {
+        R::merge(a, b)
+    }
+    #[inline(always)]
+    fn finish(acc: R::Acc) -> R::Acc {
+        acc
     }
 }
 

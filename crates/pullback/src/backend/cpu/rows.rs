@@ -51,6 +51,9 @@ impl<'a, T: Compute> Rows<'a, T> {
             if let Some(row) = T::as_wide(slice) {
                 return row;
             }
+            scratch.resize(self.len, T::Wide::default());
+            T::widen_all(slice, scratch);
+            return scratch;
         }
         let element = |i: usize| self.x.data[(start + i as isize * self.step) as usize].widen();
         scratch.clear();
@@ -114,7 +117,7 @@ fn write<T: Compute>(out: &mut [T], scratch: &mut Vec<T::Wide>, f: impl FnOnce(&
     }
     scratch.resize(out.len(), T::Wide::default());
     f(scratch);
-    out.iter_mut().zip(scratch).for_each(|(o, x)| *o = T::narrow(*x));
+    T::narrow_all(scratch, out);
 }
 
 /// `exp(x) / Σ exp(x)` along the last axis. A row of only `-∞` gives NaN.

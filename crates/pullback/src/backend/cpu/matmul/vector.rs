@@ -57,6 +57,20 @@ pub(super) unsafe fn product<T: Fused>(
     }
 }
 
+/// The sum of the lanes. Apart from the loop, or its shuffles make the compiler use narrow vectors there too.
+#[inline(never)]
+fn pairwise<T: Fused>(lanes: &[T; LANES]) -> T {
+    let mut sums = *lanes;
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            sums[l] = sums[l] + sums[l + width];
+        }
+        width /= 2;
+    }
+    sums[0]
+}
+
 vectorised! {
     /// The scalar product of two vectors of the same length.
     fn dot<T: Fused>(a: &[T], b: &[T]) -> T {
@@ -70,17 +84,14 @@ vectorised! {
                     sums[l] = fused::<FMA, T>(a[l], b[l], sums[l]);
                 }
             }
-            for (l, (&a, &b)) in tail_a.iter().zip(tail_b).enumerate() {
-                sums[l] = fused::<FMA, T>(a, b, sums[l]);
+            // A full vector again, so that the sums stay in registers.
+            let (mut last_a, mut last_b) = ([T::default(); LANES], [T::default(); LANES]);
+            last_a[..tail_a.len()].copy_from_slice(tail_a);
+            last_b[..tail_b.len()].copy_from_slice(tail_b);
+            for l in 0..LANES {
+                sums[l] = fused::<FMA, T>(last_a[l], last_b[l], sums[l]);
             }
-            let mut width = LANES / 2;
-            while width > 0 {
-                for l in 0..width {
-                    sums[l] = sums[l] + sums[l + width];
-                }
-                width /= 2;
-            }
-            total = total + sums[0];
+            total = total + pairwise(&sums);
         }
         total
     }

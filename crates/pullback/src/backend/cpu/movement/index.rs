@@ -112,25 +112,28 @@ pub(crate) fn scatter_add<T: Copy + Send + Sync + Add<Output = T>>(
     let walk = |k: usize, out_stride| (index.shape[k], [index.strides[k], src.strides[k], out_stride]);
     // Different indices on the axes before `axis` mean different outputs, so these may run in parallel.
     let outer = Axes::new((0..axis).map(|k| walk(k, strides[k])));
-    let inner = Axes::new((axis..shape.len()).map(|k| walk(k, if k == axis { 0 } else { strides[k] })));
+    let mut inner = Axes::new((axis..shape.len()).map(|k| walk(k, if k == axis { 0 } else { strides[k] })));
     let size = inner.len();
     if size == 0 {
         return Ok(());
     }
+    let last = inner.pop_inner();
     let target = Target::new(out);
+    let add = |mut at: [isize; 3]| {
+        for _ in 0..last.len {
+            // SAFETY: inside the views; the output is inside by the checked index, and another thread has
+            // other outer indices.
+            unsafe {
+                let i = *index.data.get_unchecked((index.offset as isize + at[0]) as usize);
+                let out = target.at(at[2] + place(i, n) * step);
+                *out = *out + *src.data.get_unchecked((src.offset as isize + at[1]) as usize);
+            }
+            (0..3).for_each(|k| at[k] += last.strides[k]);
+        }
+    };
     parallel::split(outer.len(), GRAIN.div_ceil(size), 1, |part| {
         outer.walk(part, |_, base| {
-            inner.walk(0..size, |_, at| {
-                let i = (index.offset as isize + base[0] + at[0]) as usize;
-                let s = (src.offset as isize + base[1] + at[1]) as usize;
-                // SAFETY: inside the views; the output is inside by the checked index, and another
-                // thread has other outer indices.
-                unsafe {
-                    let row = place(*index.data.get_unchecked(i), n) * step;
-                    let out = target.at(base[2] + at[2] + row);
-                    *out = *out + *src.data.get_unchecked(s);
-                }
-            });
+            inner.walk(0..inner.len(), |_, at| add([base[0] + at[0], base[1] + at[1], base[2] + at[2]]));
         });
     });
     Ok(())

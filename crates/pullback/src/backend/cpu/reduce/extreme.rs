@@ -5,7 +5,7 @@ use super::super::parallel;
 use super::super::strided::Axes;
 use super::super::vectorised::vectorised;
 use super::super::view::View;
-use super::{BLOCK, GRAIN, Max, Min, Reducer, TILE, Terms, block, partition};
+use super::{GRAIN, Max, Min, Reducer, TILE, Terms, block, by_columns, partition};
 
 /// A reducer that keeps one of its elements.
 pub(crate) trait Extreme<T>: Reducer<T> {
@@ -64,8 +64,7 @@ where
     }
     let target = Target::new(out);
     let offset = x.offset as isize;
-    let unit = |axes: &Axes<1>| axes.0.last().is_some_and(|a| a.strides == [1] && a.len >= 8);
-    if unit(&kept) && !unit(&reduced) {
+    if by_columns(&kept, &reduced) {
         let inner = kept.pop_inner();
         let tiles = inner.len.div_ceil(TILE);
         let work = reduced.len() * TILE.min(inner.len);
@@ -98,7 +97,7 @@ where
                 if number == 0 || E::beats(candidate, best) {
                     best = candidate;
                     let first = block_terms.iter().position(|&x| E::same(E::lift(x), best));
-                    winner = number * BLOCK + first.expect("the extreme element is one of them");
+                    winner = terms.range(number).start + first.expect("the extreme element is one of them");
                 }
             }
             // SAFETY: each output belongs to one thread.

@@ -7,8 +7,8 @@ use std::ops::{Add, Div, Mul, Sub};
 
 /// Independent accumulators: enough to hide the latency of an addition.
 const LANES: usize = 32;
-/// Terms after which a partial sum is put away, so that rounding errors do not pile up.
-const BLOCK: usize = 4096;
+/// Elements whose terms are computed before they are added up: a loop that also keeps sums is not vectorised.
+const BLOCK: usize = 512;
 
 /// The arithmetic of rows.
 pub(crate) trait RowMath:
@@ -46,9 +46,22 @@ macro_rules! row_math {
 }
 row_math!(f32 exp_f32 f64 exp_f64);
 
-/// Adds up lanes pairwise.
+/// The sum of at most a block, by lanes.
 #[inline(always)]
-fn fold<W: RowMath>(mut lanes: [W; LANES]) -> W {
+fn sum_block<W: RowMath>(x: &[W]) -> W {
+    if x.len() < LANES {
+        return x.iter().fold(W::default(), |a, &b| a + b);
+    }
+    let mut lanes = [W::default(); LANES];
+    let (chunks, tail) = x.as_chunks::<LANES>();
+    for chunk in chunks {
+        for l in 0..LANES {
+            lanes[l] = lanes[l] + chunk[l];
+        }
+    }
+    for (lane, &x) in lanes.iter_mut().zip(tail) {
+        *lane = *lane + x;
+    }
     let mut width = LANES / 2;
     while width > 0 {
         for l in 0..width {
@@ -57,30 +70,6 @@ fn fold<W: RowMath>(mut lanes: [W; LANES]) -> W {
         width /= 2;
     }
     lanes[0]
-}
-
-/// `Σ term(i)`, by lanes and blocks. The terms of a vector are taken together, so a term may also store.
-#[inline(always)]
-fn sum_of<W: RowMath>(n: usize, mut term: impl FnMut(usize) -> W) -> W {
-    let mut total = W::default();
-    let mut start = 0;
-    while start < n {
-        let end = (start + BLOCK).min(n);
-        let mut lanes = [W::default(); LANES];
-        let mut i = start;
-        while i + LANES <= end {
-            for (l, lane) in lanes.iter_mut().enumerate() {
-                *lane = *lane + term(i + l);
-            }
-            i += LANES;
-        }
-        for (l, lane) in lanes.iter_mut().enumerate().take(end - i) {
-            *lane = *lane + term(i + l);
-        }
-        total = total + fold(lanes);
-        start = end;
-    }
-    total
 }
 
 #[inline(always)]
@@ -92,6 +81,9 @@ fn larger<W: RowMath>(a: W, b: W) -> W {
 vectorised! {
     /// The largest element; NaN if there is one.
     pub(super) fn max<W: RowMath>(x: &[W]) -> W {
+        if x.len() < LANES {
+            return x.iter().fold(W::LOWEST, |a, &b| larger(a, b));
+        }
         let mut lanes = [W::LOWEST; LANES];
         let (chunks, tail) = x.as_chunks::<LANES>();
         for chunk in chunks {
@@ -102,41 +94,59 @@ vectorised! {
         for (lane, &x) in lanes.iter_mut().zip(tail) {
             *lane = larger(*lane, x);
         }
-        lanes.into_iter().fold(W::LOWEST, larger)
+        let mut width = LANES / 2;
+        while width > 0 {
+            for l in 0..width {
+                lanes[l] = larger(lanes[l], lanes[l + width]);
+            }
+            width /= 2;
+        }
+        lanes[0]
     }
 }
 
 vectorised! {
     /// `out = exp(x - shift)`, and its sum.
     pub(super) fn exp_shifted<W: RowMath>(x: &[W], shift: W, out: &mut [W]) -> W {
-        let out = &mut out[..x.len()];
-        sum_of(x.len(), |i| {
-            let y = (x[i] - shift).exp::<FMA>();
-            out[i] = y;
-            y
-        })
+        let mut total = W::default();
+        for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            x.iter().zip(&mut *out).for_each(|(&x, o)| *o = (x - shift).exp::<FMA>());
+            total = total + sum_block(out);
+        }
+        total
     }
 }
 
 vectorised! {
     /// `Σ exp(x - shift)`.
     pub(super) fn sum_exp_shifted<W: RowMath>(x: &[W], shift: W) -> W {
-        sum_of(x.len(), |i| (x[i] - shift).exp::<FMA>())
+        let (mut total, mut terms) = (W::default(), [W::default(); BLOCK]);
+        for x in x.chunks(BLOCK) {
+            let terms = &mut terms[..x.len()];
+            x.iter().zip(&mut *terms).for_each(|(&x, o)| *o = (x - shift).exp::<FMA>());
+            total = total + sum_block(terms);
+        }
+        total
     }
 }
 
 vectorised! {
     /// `Σ x`.
     pub(super) fn sum<W: RowMath>(x: &[W]) -> W {
-        sum_of(x.len(), |i| x[i])
+        x.chunks(BLOCK).fold(W::default(), |total, x| total + sum_block(x))
     }
 }
 
 vectorised! {
     /// `Σ x y`.
     pub(super) fn dot<W: RowMath>(x: &[W], y: &[W]) -> W {
-        let y = &y[..x.len()];
-        sum_of(x.len(), |i| x[i] * y[i])
+        let (mut total, mut terms) = (W::default(), [W::default(); BLOCK]);
+        for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
+            let terms = &mut terms[..x.len()];
+            x.iter().zip(y).zip(&mut *terms).for_each(|((&x, &y), o)| *o = x * y);
+            total = total + sum_block(terms);
+        }
+        total
     }
 }
 
