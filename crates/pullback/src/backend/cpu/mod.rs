@@ -2,14 +2,24 @@
 //!
 //! Outputs are always contiguous and row-major. Shapes were checked before a kernel is called.
 
+pub(crate) mod compute;
 mod cost;
 mod dispatch;
 pub(crate) mod element;
 mod lane;
 pub(crate) mod map;
 pub(crate) mod math;
+pub(crate) mod matmul;
+pub(crate) mod movement;
 pub(crate) mod parallel;
+pub(crate) mod reduce;
+pub(crate) mod rows;
+mod strided;
+mod tiles;
+mod vectorised;
+pub(crate) mod view;
+
+#[cfg(test)]
+mod sample;
 #[cfg(test)]
 mod tests;
-mod tiles;
-pub(crate) mod view;

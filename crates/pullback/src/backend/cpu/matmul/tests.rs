@@ -1,0 +1,143 @@
+use super::super::sample::{Random, Strided, shape};
+use super::*;
+
+/// Sums in f64, and the sum of the absolute terms by which errors are measured.
+fn naive(a: &Strided<f64>, b: &Strided<f64>) -> Vec<(f64, f64)> {
+    let rank = a.shape.len();
+    let mut shape = a.shape.clone();
+    shape[rank - 1] = b.shape[rank - 1];
+    let mut out = Vec::new();
+    super::super::sample::indices(&shape, |index| {
+        let (mut ia, mut ib) = (index.to_vec(), index.to_vec());
+        let mut sum = (0.0, 0.0);
+        for p in 0..a.shape[rank - 1] {
+            ia[rank - 1] = p;
+            ib[rank - 2] = p;
+            let term = a.at(&ia) * b.at(&ib);
+            sum = (sum.0 + term, sum.1 + term.abs());
+        }
+        out.push(sum);
+    });
+    out
+}
+
+fn close(out: impl IntoIterator<Item = f64>, expected: &[(f64, f64)], eps: f64) -> bool {
+    out.into_iter().zip(expected).all(|(x, &(y, scale))| (x - y).abs() <= eps * scale)
+}
+
+#[test]
+fn products_of_random_layouts() {
+    let mut r = Random(5);
+    for case in 0..150 {
+        let batch = shape(&mut r, case % 3, 4);
+        let most = [6, 20, 70][case % 3];
+        let mut size = || if r.below(4) == 0 { 1 } else { 1 + r.below(most) };
+        let (m, k, n) = (size(), size(), size());
+        let a = Strided::random(&mut r, &[&batch[..], &[m, k]].concat(), |r| r.unit());
+        let b = Strided::random(&mut r, &[&batch[..], &[k, n]].concat(), |r| r.unit());
+        let expected = naive(&a, &b);
+        let mut out = vec![f64::NAN; expected.len()];
+        matmul(a.view(), b.view(), &mut out);
+        assert!(close(out, &expected, 1e-14), "f64 {:?} {:?}", a.shape, b.shape);
+
+        let (a32, b32) = (a.cast(|x| x as f32), b.cast(|x| x as f32));
+        let mut out = vec![f32::NAN; expected.len()];
+        matmul(a32.view(), b32.view(), &mut out);
+        assert!(close(out.iter().map(|&x| x as f64), &expected, 3e-6), "f32 {:?} {:?}", a.shape, b.shape);
+
+        let (a16, b16) = (a.cast(f16::from_f64), b.cast(f16::from_f64));
+        let exact = naive(&a16.cast(f16::to_f64), &b16.cast(f16::to_f64));
+        let mut out = vec![f16::NAN; expected.len()];
+        matmul(a16.view(), b16.view(), &mut out);
+        assert!(close(out.iter().map(|x| x.to_f64()), &exact, 1e-3), "f16 {:?} {:?}", a.shape, b.shape);
+
+        let (ai, bi) = (a.cast(|x| (x * 9.0) as i64), b.cast(|x| (x * 9.0) as i64));
+        let exact = naive(&ai.cast(|x| x as f64), &bi.cast(|x| x as f64));
+        let mut out = vec![0; expected.len()];
+        matmul(ai.view(), bi.view(), &mut out);
+        assert!(close(out.iter().map(|&x| x as f64), &exact, 0.0), "i64");
+    }
+}
+
+#[test]
+fn zero_dimensions() {
+    let mut out = [f32::NAN; 6];
+    matmul(View::new(&[], 0, &[2, 0], &[0, 1]), View::new(&[], 0, &[0, 3], &[3, 1]), &mut out);
+    assert_eq!(out, [0.0; 6]);
+    matmul(View::new(&[], 0, &[0, 2], &[2, 1]), View::new(&[1f32, 2.0], 0, &[2, 1], &[1, 1]), &mut []);
+}
+
+/// The promise on which the splitting rests: pieces have the bits of the whole.
+#[test]
+fn pieces_have_the_bits_of_the_whole() {
+    let mut r = Random(6);
+    for (m, n, k) in [
+        (700, 3, 1500),
+        (3, 700, 1500),
+        (500, 60, 1100),
+        (60, 500, 1100),
+        (250, 130, 600),
+        (130, 250, 700),
+        (4001, 1, 1200),
+        (1, 4001, 1200),
+        (320, 2, 7000),
+    ] {
+        for transposed in 0..4 {
+            let data: Vec<f32> = (0..(m * k).max(k * n)).map(|_| r.unit() as f32).collect();
+            let layout = |rows: usize, columns: usize, t: bool| {
+                if t { (1, rows as isize) } else { (columns as isize, 1) }
+            };
+            let (row, column) = layout(m, k, transposed & 1 == 1);
+            let a = Matrix { first: data.as_ptr(), row, column };
+            let (row, column) = layout(k, n, transposed & 2 == 2);
+            let b = Matrix { first: data.as_ptr(), row, column };
+            let method: Method<f32> = if m == 1 || n == 1 { vector::product } else { by_gemm };
+            let by_rows = m >= n;
+            let (size, other) = if by_rows { (m, n) } else { (n, m) };
+            let unit = unit(other);
+            let compute = |cuts: &[usize]| {
+                let mut out = vec![f32::NAN; m * n];
+                let target = Target::new(&mut out);
+                for w in cuts.windows(2) {
+                    let (start, len) = (w[0], w[1] - w[0]);
+                    // SAFETY: the pieces cover the matrices made above.
+                    unsafe {
+                        if by_rows {
+                            let d = Dims { m: len, n, k };
+                            method(d, a.skip(start, 0), b, target, (start * n) as isize, n)
+                        } else {
+                            let d = Dims { m, n: len, k };
+                            method(d, a, b.skip(0, start), target, start as isize, n)
+                        }
+                    }
+                }
+                out.iter().map(|x| x.to_bits()).collect::<Vec<_>>()
+            };
+            let whole = compute(&[0, size]);
+            let mut cuts: Vec<usize> = (0..size / unit).map(|u| u * unit).collect();
+            cuts.push(size);
+            assert!(whole == compute(&cuts), "{m} x {k} x {n}, transposed {transposed}");
+            cuts.remove(1);
+            assert!(whole == compute(&cuts), "{m} x {k} x {n}, transposed {transposed}");
+        }
+    }
+}
+
+#[test]
+fn the_number_of_threads_does_not_change_the_bits() {
+    let mut r = Random(7);
+    for (batch, m, n, k) in [(1, 300, 257, 200), (3, 100, 300, 300), (40, 30, 40, 300), (1, 5000, 1, 1001)] {
+        let a: Vec<f32> = (0..batch * m * k).map(|_| r.unit() as f32).collect();
+        let b: Vec<f32> = (0..batch * n * k).map(|_| r.unit() as f32).collect();
+        let (sa, sb) = ([batch, m, k], [batch, k, n]);
+        let (ta, tb) = (row_major(&sa), row_major(&sb));
+        let run = |threads| {
+            parallel::set_num_threads(threads);
+            let mut out = vec![0f32; batch * m * n];
+            matmul(View::new(&a, 0, &sa, &ta), View::new(&b, 0, &sb, &tb), &mut out);
+            out
+        };
+        let one = run(1);
+        assert!([2, 3, 8].into_iter().all(|threads| run(threads) == one), "{m} x {k} x {n}");
+    }
+}

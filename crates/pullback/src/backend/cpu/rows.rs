@@ -1,0 +1,254 @@
+//! Functions of whole rows: softmax, log-softmax, logsumexp and cross entropy, with their pullbacks.
+//!
+//! A row is the last axis of a view. Half types are computed in `f32`.
+
+mod exp;
+mod kernel;
+
+use super::compute::Compute;
+use super::movement::index::OutOfRange;
+use super::movement::{self, Target};
+use super::parallel;
+use super::strided::{Axes, row_major};
+use super::view::View;
+pub(crate) use kernel::RowMath;
+use smallvec::SmallVec;
+
+/// Elements a thread should have before another one is worth waking.
+const GRAIN: usize = 1 << 14;
+
+/// The rows of a view, as slices of the type they are computed in.
+struct Rows<'a, T> {
+    x: View<'a, T>,
+    outer: Axes<1>,
+    len: usize,
+    step: isize,
+}
+
+impl<'a, T: Compute> Rows<'a, T> {
+    fn new(x: View<'a, T>) -> Self {
+        let last = x.shape.len().checked_sub(1).expect("rows: a scalar has none");
+        Rows {
+            x,
+            outer: Axes::of(&x.shape[..last], &x.strides[..last]),
+            len: x.shape[last],
+            step: x.strides[last],
+        }
+    }
+
+    fn count(&self) -> usize {
+        self.outer.len()
+    }
+
+    /// The row at an offset: in place if it is contiguous and needs no conversion, else in `scratch`.
+    fn row<'s>(&self, at: isize, scratch: &'s mut Vec<T::Wide>) -> &'s [T::Wide]
+    where
+        'a: 's,
+    {
+        let start = self.x.offset as isize + at;
+        if self.step == 1 || self.len == 1 {
+            let slice = &self.x.data[start as usize..start as usize + self.len];
+            if let Some(row) = T::as_wide(slice) {
+                return row;
+            }
+            scratch.resize(self.len, T::Wide::default());
+            T::widen_all(slice, scratch);
+            return scratch;
+        }
+        let element = |i: usize| self.x.data[(start + i as isize * self.step) as usize].widen();
+        scratch.clear();
+        scratch.extend((0..self.len).map(element));
+        scratch
+    }
+
+    /// Calls `f` with the number of each row and the row, in parallel.
+    fn for_each(&self, f: impl Fn(usize, &[T::Wide]) + Sync) {
+        parallel::split(self.count(), GRAIN.div_ceil(self.len.max(1)), 1, |range| {
+            let mut scratch = Vec::new();
+            self.outer.walk(range, |i, [at]| f(i, self.row(at, &mut scratch)));
+        });
+    }
+
+    /// Writes a row of the output for each row; `f` gets the number of the row, the row, and the output.
+    fn map(&self, out: &mut [T], f: impl Fn(usize, &[T::Wide], &mut [T::Wide]) + Sync) {
+        assert_eq!(out.len(), self.count() * self.len, "rows: the output has the shape of the view");
+        let len = self.len;
+        let out = parallel::Disjoint::new(out);
+        parallel::split(self.count(), GRAIN.div_ceil(len.max(1)), 1, |range| {
+            let (mut scratch, mut result) = (Vec::new(), Vec::new());
+            self.outer.walk(range, |i, [at]| {
+                // SAFETY: each row belongs to one thread.
+                let out = unsafe { out.part(i * len..(i + 1) * len) };
+                write(out, &mut result, |out| f(i, self.row(at, &mut scratch), out));
+            });
+        });
+    }
+
+    /// As [`Rows::map`], with a second view of the same shape.
+    fn map_with(
+        &self,
+        other: View<T>,
+        out: &mut [T],
+        f: impl Fn(&[T::Wide], &[T::Wide], &mut [T::Wide]) + Sync,
+    ) {
+        assert_eq!(self.x.shape, other.shape, "rows: equal shapes");
+        assert_eq!(out.len(), self.count() * self.len, "rows: the output has the shape of the view");
+        let (len, other) = (self.len, Rows::new(other));
+        let last = self.x.shape.len() - 1;
+        let both = self.x.strides.iter().zip(other.x.strides).map(|(&s, &t)| [s, t]);
+        let outer = Axes::new(self.x.shape[..last].iter().copied().zip(both));
+        let out = parallel::Disjoint::new(out);
+        parallel::split(self.count(), GRAIN.div_ceil(len.max(1)), 1, |range| {
+            let (mut scratch, mut scratch_other, mut result) = (Vec::new(), Vec::new(), Vec::new());
+            outer.walk(range, |i, at| {
+                // SAFETY: each row belongs to one thread.
+                let out = unsafe { out.part(i * len..(i + 1) * len) };
+                let (x, y) = (self.row(at[0], &mut scratch), other.row(at[1], &mut scratch_other));
+                write(out, &mut result, |out| f(x, y, out));
+            });
+        });
+    }
+}
+
+/// Lets `f` write a row in the type it is computed in.
+fn write<T: Compute>(out: &mut [T], scratch: &mut Vec<T::Wide>, f: impl FnOnce(&mut [T::Wide])) {
+    if let Some(wide) = T::as_wide_mut(out) {
+        return f(wide);
+    }
+    scratch.resize(out.len(), T::Wide::default());
+    f(scratch);
+    T::narrow_all(scratch, out);
+}
+
+/// `exp(x) / Σ exp(x)` along the last axis. A row of only `-∞` gives NaN.
+pub(crate) fn softmax<T: Compute<Wide: RowMath>>(x: View<T>, out: &mut [T]) {
+    Rows::new(x).map(out, |_, x, out| {
+        let sum = kernel::exp_shifted(x, kernel::max(x), out);
+        kernel::scale(out, T::Wide::ONE / sum);
+    });
+}
+
+/// `x - ln Σ exp(x)` along the last axis. A row of only `-∞` gives NaN.
+pub(crate) fn log_softmax<T: Compute<Wide: RowMath>>(x: View<T>, out: &mut [T]) {
+    Rows::new(x).map(out, |_, x, out| {
+        let max = kernel::max(x);
+        kernel::subtract(x, max, kernel::sum_exp_shifted(x, max).ln(), out);
+    });
+}
+
+/// The cotangent of the input of [`softmax`], from its output `y`: `y (g - Σ g y)`.
+pub(crate) fn softmax_pullback<T: Compute<Wide: RowMath>>(y: View<T>, g: View<T>, out: &mut [T]) {
+    Rows::new(y).map_with(g, out, |y, g, out| kernel::times_centred(y, g, kernel::dot(y, g), out));
+}
+
+/// The cotangent of the input of [`log_softmax`], from its output `y`: `g - exp(y) Σ g`.
+pub(crate) fn log_softmax_pullback<T: Compute<Wide: RowMath>>(y: View<T>, g: View<T>, out: &mut [T]) {
+    Rows::new(y).map_with(g, out, |y, g, out| kernel::minus_exp_times(y, g, kernel::sum(g), out));
+}
+
+/// `ln Σ exp(x)` along the last axis: `-∞` if all are `-∞`, `+∞` if one is `+∞`.
+pub(crate) fn logsumexp_last<T: Compute<Wide: RowMath>>(x: View<T>, out: &mut [T]) {
+    let rows = Rows::new(x);
+    assert_eq!(out.len(), rows.count(), "logsumexp: one output for each row");
+    let out = Target::new(out);
+    // SAFETY: each output belongs to one thread.
+    rows.for_each(|i, x| unsafe { *out.at(i as isize) = T::narrow(logsumexp_row(x)) });
+}
+
+fn logsumexp_row<W: RowMath>(x: &[W]) -> W {
+    let max = kernel::max(x);
+    // Infinities must not be subtracted from themselves.
+    let shift = if max.is_finite() { max } else { W::default() };
+    shift + kernel::sum_exp_shifted(x, shift).ln()
+}
+
+/// `ln Σ exp(x)` over any axes; the output has the other axes, in their order.
+pub(crate) fn logsumexp<T: Compute<Wide: RowMath>>(x: View<T>, axes: &[usize], out: &mut [T]) {
+    let order = || (0..x.shape.len()).filter(|k| !axes.contains(k)).chain(axes.iter().copied());
+    let shape: SmallVec<[usize; 6]> = order().map(|k| x.shape[k]).collect();
+    let strides: SmallVec<[isize; 6]> = order().map(|k| x.strides[k]).collect();
+    let kept = x.shape.len() - axes.len();
+    let reduced = Axes::of(&shape[kept..], &strides[kept..]);
+    let n = reduced.len();
+    let mut rows: SmallVec<[usize; 6]> = shape[..kept].into();
+    rows.push(n);
+    // One axis left of the reduced ones, with unit stride: read in place. Else rows are gathered first.
+    if let [] | [super::strided::Axis { strides: [1], .. }] = reduced.0.as_slice() {
+        let mut steps: SmallVec<[isize; 6]> = strides[..kept].into();
+        steps.push(1);
+        return logsumexp_last(View { shape: &rows, strides: &steps, ..x }, out);
+    }
+    let mut packed = vec![T::default(); x.len()];
+    movement::copy(View { shape: &shape, strides: &strides, ..x }, &mut packed);
+    logsumexp_last(View::new(&packed, 0, &rows, &row_major(&rows)), out);
+}
+
+/// Labels as a slice, each of them checked to be one of `0..classes`.
+fn checked<'a>(
+    labels: View<'a, i64>,
+    classes: usize,
+    packed: &'a mut Vec<i64>,
+) -> Result<&'a [i64], OutOfRange> {
+    let slice = match labels.as_slice() {
+        Some(slice) => slice,
+        None => {
+            packed.resize(labels.len(), 0);
+            movement::copy(labels, packed);
+            packed
+        }
+    };
+    match slice.iter().position(|&i| i < 0 || i >= classes as i64) {
+        Some(position) => Err(OutOfRange { position, value: slice[position] }),
+        None => Ok(slice),
+    }
+}
+
+/// `ln Σ exp(x) - x[label]` for each row of `x`; the labels have the leading shape of `x`.
+pub(crate) fn cross_entropy<T: Compute<Wide: RowMath>>(
+    x: View<T>,
+    labels: View<i64>,
+    out: &mut [T],
+) -> Result<(), OutOfRange> {
+    let rows = Rows::new(x);
+    assert!(
+        labels.len() == rows.count() && out.len() == rows.count(),
+        "cross_entropy: one label for each row"
+    );
+    let mut packed = Vec::new();
+    let labels = checked(labels, rows.len, &mut packed)?;
+    let out = Target::new(out);
+    rows.for_each(|i, x| {
+        let max = kernel::max(x);
+        let shift = if max.is_finite() { max } else { T::Wide::default() };
+        let loss = (shift - x[labels[i] as usize]) + kernel::sum_exp_shifted(x, shift).ln();
+        // SAFETY: each output belongs to one thread.
+        unsafe { *out.at(i as isize) = T::narrow(loss) };
+    });
+    Ok(())
+}
+
+/// The cotangent of the logits of [`cross_entropy`]: `(softmax(x) - onehot(label)) g`, one `g` for each row.
+pub(crate) fn cross_entropy_pullback<T: Compute<Wide: RowMath>>(
+    x: View<T>,
+    labels: View<i64>,
+    g: View<T>,
+    out: &mut [T],
+) -> Result<(), OutOfRange> {
+    let rows = Rows::new(x);
+    assert!(labels.len() == rows.count() && g.len() == rows.count(), "cross_entropy: one label for each row");
+    let mut packed = Vec::new();
+    let labels = checked(labels, rows.len, &mut packed)?;
+    let mut cotangents = vec![T::default(); g.len()];
+    movement::copy(g, &mut cotangents);
+    rows.map(out, |i, x, out| {
+        let g = cotangents[i].widen();
+        let sum = kernel::exp_shifted(x, kernel::max(x), out);
+        kernel::scale(out, g / sum);
+        let hit = &mut out[labels[i] as usize];
+        *hit = *hit - g;
+    });
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
