@@ -204,6 +204,17 @@ macro_rules! with_stored {
 }
 pub(crate) use with_stored;
 
+/// Runs the body with `$T` bound to the Rust type of the number `$dtype`; bool does not come here.
+macro_rules! with_number {
+    ($dtype:expr, $T:ident => $body:expr) => {
+        match $dtype {
+            $crate::DType::Bool => unreachable!("a numeric kernel was called with bool: `infer` should have refused it"),
+            dtype => $crate::dtype::with_stored!(dtype, $T => $body),
+        }
+    };
+}
+pub(crate) use with_number;
+
 /// Runs the body with `$T` bound to the Rust type of the float `$dtype`; other types do not come here.
 macro_rules! with_float {
     ($dtype:expr, $T:ident => $body:expr) => {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::backend::cpu::matmul;
-use crate::dtype::with_stored;
+use crate::dtype::with_number;
 use crate::error::err;
 use smallvec::smallvec;
 
@@ -30,7 +30,7 @@ impl Primitive for Dot {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => matmul::matmul::<T>(x[0].view(), x[1].view(), out.fill()));
+        with_number!(x[0].dtype, T => matmul::matmul::<T>(x[0].view(), x[1].view(), out.fill()));
         Ok(())
     }
 

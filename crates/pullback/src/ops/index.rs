@@ -1,7 +1,7 @@
 //! Picking and adding by integer positions. Negative positions count from the end.
 
 use super::*;
-use crate::backend::cpu::movement::{self, OutOfRange};
+use crate::backend::cpu::movement::{self, index as at};
 use crate::dtype::with_stored;
 use crate::error::{Error, err};
 use smallvec::smallvec;
@@ -18,7 +18,7 @@ macro_rules! add_at {
     };
 }
 
-fn out_of_range(e: OutOfRange, n: usize) -> Error {
+fn out_of_range(e: at::OutOfRange, n: usize) -> Error {
     err!(Index, "index {} (at position {}) is out of range for an axis of length {n}", e.value, e.position)
 }
 
@@ -73,7 +73,7 @@ impl Primitive for Gather {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let n = x[0].shape[self.axis];
-        with_stored!(x[0].dtype, T => movement::gather::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
+        with_stored!(x[0].dtype, T => at::gather::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
             .map_err(|e| out_of_range(e, n))
     }
 
@@ -115,7 +115,7 @@ impl Primitive for ScatterAdd {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let (axis, shape) = (self.axis, x[0].shape);
-        add_at!(x, out, |out, src| movement::scatter_add(out, shape, axis, x[1].view(), src))
+        add_at!(x, out, |out, src| at::scatter_add(out, shape, axis, x[1].view(), src))
             .map_err(|e| out_of_range(e, shape[axis]))
     }
 
@@ -170,7 +170,7 @@ impl Primitive for IndexSelect {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let n = x[0].shape[self.axis];
-        with_stored!(x[0].dtype, T => movement::index_select::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
+        with_stored!(x[0].dtype, T => at::index_select::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
             .map_err(|e| out_of_range(e, n))
     }
 
@@ -212,7 +212,7 @@ impl Primitive for IndexAdd {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let (axis, shape) = (self.axis, x[0].shape);
-        add_at!(x, out, |out, src| movement::index_add(out, shape, axis, x[1].view(), src))
+        add_at!(x, out, |out, src| at::index_add(out, shape, axis, x[1].view(), src))
             .map_err(|e| out_of_range(e, shape[axis]))
     }
 

@@ -78,7 +78,7 @@ fn step(level: u64, link: &Link, record: &Record, g: Tensor, pending: &mut Pendi
     debug_assert_eq!(contributions.len(), needs.len(), "{name}: one cotangent for each input");
     for (k, (input, g)) in record.inputs.iter().zip(contributions).enumerate() {
         let Some(g) = g.filter(|_| needs[k]) else { continue };
-        debug_assert_eq!(g.shape(), input.node().shape, "{name}: shape of cotangent {k}");
+        debug_assert_eq!(g.shape(), &input.node().shape[..], "{name}: shape of cotangent {k}");
         debug_assert_eq!(g.dtype(), input.node().dtype, "{name}: type of cotangent {k}");
         if detects_anomaly() && !g.is_finite_everywhere() {
             return Err(err!(

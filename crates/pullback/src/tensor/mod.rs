@@ -13,11 +13,13 @@ mod operators;
 mod random;
 mod slicing;
 
-pub(crate) use data::{Bits, Data, Dual, Output, Strided, Value};
+pub(crate) use data::{Data, Dual, Output, Strided, Value};
+pub use autograd::{grad_of, try_grad_of};
+pub use methods::{AxisList, Lengths};
 pub(crate) use node::{Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;
-pub use slicing::{AxisRange, IntoRanges};
+pub use slicing::{AxisRange, IntoRanges, NewAxis};
 
 use crate::DType;
 use crate::error::Result;

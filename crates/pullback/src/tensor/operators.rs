@@ -1,8 +1,11 @@
 //! The operators of Rust on tensors, references and numbers in any mix, and assignment in place.
+//!
+//! Of the number types only f64 and i64 are operands: with two float types the compiler could not tell which one the literal of
+//! `(x + 1.0).exp()` is.
 
 use super::data::Data;
 use super::methods::binary;
-use super::operand::{align, literal};
+use super::operand::literal;
 use super::{Operand, Tensor, bind};
 use crate::backend::cpu::map;
 use crate::dtype::{Scalar, with_float};
@@ -42,7 +45,7 @@ macro_rules! operators {
             #[track_caller]
             fn $assign(&mut self, b: Tensor) { or_panic(self.$try_assign(&b)) }
         }
-        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 f32 i64 i32 u8 usize);
+        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 i64);
         impl Tensor {
             #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
             #[track_caller]

@@ -244,7 +244,7 @@ macro_rules! integers {
         }
     )*};
 }
-integers!(i32 i64);
+integers!(i32 i64 u8);
 
 macro_rules! halves {
     ($($T:ty)*) => {$(

@@ -159,7 +159,7 @@ fn same_type(x: &[Arg], name: &str) -> Result<Aval> {
     Err(needs_float(first.dtype))
 }
 
-pub(super) fn needs_float(dtype: DType) -> Error {
+pub(crate) fn needs_float(dtype: DType) -> Error {
     err!(DType, "takes floats, got {dtype}; use .cast(DType::F32) or .cast(DType::F64) first")
 }
 

@@ -38,7 +38,7 @@ macro_rules! table_method {
         methods! { $(#[$doc])* $m $try(&self) -> Tensor { bind($P, &[self]) } }
     };
     ($(#[$doc:meta])* $P:ident $m:ident $try:ident($a:ident, $b:ident)) => {
-        methods! { $(#[$doc])* $m $try(&self, $b: impl Into<Operand<'_>>) -> Tensor { binary($P, self, $b.into()) } }
+        methods! { $(#[$doc])* $m $try<'a>(&self, $b: impl Into<Operand<'a>>) -> Tensor { binary($P, self, $b.into()) } }
     };
 }
 
@@ -47,7 +47,7 @@ macro_rules! try_method {
         impl Tensor {
             #[doc = concat!("The operator of [`", stringify!($m), "`](std::ops), with bad arguments as an error.")]
             #[track_caller]
-            pub fn $try(&self $(, $b: impl Into<Operand<'_>>)?) -> Result<Tensor> {
+            pub fn $try<'a>(&self $(, $b: impl Into<Operand<'a>>)?) -> Result<Tensor> {
                 try_method!(@ self, $P $(, $b)?)
             }
         }
@@ -62,7 +62,7 @@ macro_rules! comparisons {
         methods! {
             $(
                 #[doc = concat!("Whether each element ", $says, " that of `b`, as a bool tensor.")]
-                $m $try(&self, b: impl Into<Operand<'_>>) -> Tensor {
+                $m $try<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
                     binary(Compare { relation: Relation::$R }, self, b.into())
                 }
             )*
@@ -80,11 +80,11 @@ comparisons! {
 
 methods! {
     /// Both true; truth values only.
-    and try_and(&self, b: &Tensor) -> Tensor { binary(Logic { connective: Connective::And }, self, b.into()) }
+    and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::And }, self, b.into()) }
     /// At least one true.
-    or try_or(&self, b: &Tensor) -> Tensor { binary(Logic { connective: Connective::Or }, self, b.into()) }
+    or try_or<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::Or }, self, b.into()) }
     /// Exactly one true.
-    xor try_xor(&self, b: &Tensor) -> Tensor { binary(Logic { connective: Connective::Xor }, self, b.into()) }
+    xor try_xor<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::Xor }, self, b.into()) }
     /// True where this is false.
     logical_not try_logical_not(&self) -> Tensor { bind(Not, &[self]) }
 
@@ -113,7 +113,7 @@ methods! {
     /// let x = Tensor::from([1.0, -2.0]);
     /// assert_eq!(x.masked_fill(&x.lt(0.0), 0.0).to_vec::<f64>(), [1.0, 0.0]);
     /// ```
-    masked_fill try_masked_fill(&self, mask: &Tensor, value: impl Into<Operand<'_>>) -> Tensor {
+    masked_fill try_masked_fill<'a>(&self, mask: &Tensor, value: impl Into<Operand<'a>>) -> Tensor {
         let value = value.into().tensor_like(self).map_err(|e| e.in_op("masked_fill"))?;
         Tensor::try_where(mask, value.as_ref(), self)
     }

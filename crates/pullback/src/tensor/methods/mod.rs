@@ -13,18 +13,18 @@ pub use reduce::AxisList;
 
 /// Methods that panic with a message, each with a `try_` form that returns the error.
 macro_rules! methods {
-    ($($(#[$doc:meta])* $name:ident $try:ident(&$self:ident $(, $arg:ident: $t:ty)*) -> $out:ty $body:block)*) => {
+    ($($(#[$doc:meta])* $name:ident $try:ident$(<$l:lifetime>)?(&$self:ident $(, $arg:ident: $t:ty)*) -> $out:ty $body:block)*) => {
         impl Tensor {
             $(
                 $(#[$doc])*
                 #[track_caller]
-                pub fn $name(&$self $(, $arg: $t)*) -> $out {
+                pub fn $name$(<$l>)?(&$self $(, $arg: $t)*) -> $out {
                     or_panic($self.$try($($arg),*))
                 }
 
                 #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), with bad arguments as an error.")]
                 #[track_caller]
-                pub fn $try(&$self $(, $arg: $t)*) -> Result<$out> $body
+                pub fn $try$(<$l>)?(&$self $(, $arg: $t)*) -> Result<$out> $body
             )*
         }
     };

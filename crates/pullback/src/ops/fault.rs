@@ -1,0 +1,49 @@
+//! Deliberately wrong rules, to see that the laws find them.
+
+use super::{At, Cotangents, Op};
+use crate::tensor::Tensor;
+use std::cell::Cell;
+
+/// A mistake that someone could make in a rule.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) enum Fault {
+    /// A wrong constant: the cotangent of this input is 0.1 % too large.
+    Scaled(usize),
+    /// The cotangents of the first two float inputs are exchanged.
+    Swapped,
+    /// The cotangents are right, but computed by something that is not differentiable.
+    Detached,
+    /// The rule of the operation with its axis off by one, where that does not show in the shape.
+    Axis(fn(&Op) -> Option<Op>),
+    /// The cotangent of the first input is missing.
+    Missing,
+}
+
+thread_local! {
+    static FAULT: Cell<Option<(&'static str, Fault)>> = const { Cell::new(None) };
+}
+
+/// Runs `f` with a fault in the rule of the operation `name`.
+pub(crate) fn with<T>(name: &'static str, fault: Fault, f: impl FnOnce() -> T) -> T {
+    FAULT.set(Some((name, fault)));
+    let out = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f));
+    FAULT.set(None);
+    out.unwrap_or_else(|e| std::panic::resume_unwind(e))
+}
+
+/// The cotangents that the (possibly faulty) rule gives.
+pub(crate) fn apply(op: &Op, _: &At, _: &Tensor, rule: impl Fn(&Op) -> Cotangents) -> Cotangents {
+    let Some((_, fault)) = FAULT.get().filter(|(name, _)| *name == op.name()) else { return rule(op) };
+    if let Fault::Axis(other) = fault {
+        return rule(&other(op).unwrap_or_else(|| op.clone()));
+    }
+    let mut gs = rule(op);
+    match fault {
+        Fault::Scaled(k) => gs[k] = gs[k].take().map(|g| g * 1.001),
+        Fault::Swapped => gs.swap(0, 1),
+        Fault::Detached => gs.iter_mut().for_each(|g| *g = g.take().map(|g| g.detach())),
+        Fault::Missing => gs[0] = None,
+        Fault::Axis(_) => unreachable!("handled above"),
+    }
+    gs
+}
