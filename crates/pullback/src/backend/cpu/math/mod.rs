@@ -4,10 +4,27 @@
 //! constants differ (`single`, `double`). Special cases are compares and selects, so a loop
 //! over such a body vectorises, and an element's result does not depend on its neighbours. NaN comes out where NaN goes in.
 //!
-//! Largest error seen by the tests, in units of the last place (`f32`, `f64`), against a wider reference:
+//! Largest error on some 30,000 samples of each domain, in units of the last place, with fused multiply-add and against 50
+//! digits (without it, up to half a unit more):
 //!
-//! | function | f32 | f64 | function | f32 | f64 |
+//! | function | `f32` | `f64` | function | `f32` | `f64` |
 //! |---|---|---|---|---|---|
+//! | exp | 0.9 | 1.0 | sinh | 1.5 | 1.6 |
+//! | exp2 | 1.0 | 1.0 | cosh | 1.3 | 1.3 |
+//! | expm1 | 1.4 | 1.8 | tanh | 1.3 | 1.2 |
+//! | ln | 0.8 | 0.8 | asinh | 1.5 | 1.5 |
+//! | log2 | 0.7 | 0.7 | acosh | 2.0 | 1.9 |
+//! | log10 | 0.7 | 0.7 | atanh | 1.9 | 1.5 |
+//! | log1p | 0.8 | 0.8 | sigmoid | 2.1 | 2.1 |
+//! | sin | 0.7 | 0.8 | erf | 1.0 | 1.1 |
+//! | cos | 0.8 | 0.8 | erfc | 3.7 | 3.7 |
+//! | tan | 1.8 | 1.9 | cbrt | 0.8 | 0.7 |
+//! | asin | 0.6 | 0.6 | pow | 0.5 | 1.1 |
+//! | acos | 0.6 | 0.6 | atan2 | 1.7 | 1.5 |
+//! | atan | 1.7 | 1.6 | hypot | 0.5 | 1.1 |
+//!
+//! The tail of `erfc` is the one above 2.1: a quotient, an exponential and a product each add to it. The square root and the
+//! functions that round to integers are exact.
 //!
 //! `rem` is the exact C remainder, one element at a time. Sine, cosine and tangent of an argument beyond
 //! [`Float::TRIG_LIMIT`] are NaN in a vector lane, and the driver asks again with a careful lane, which calls the
