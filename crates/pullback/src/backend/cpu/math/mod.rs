@@ -215,26 +215,40 @@ fn fma<F: Float, I: Isa>(a: F, b: F, c: F) -> F {
 
 /// The polynomial with the given coefficients, lowest degree first.
 ///
-/// A long one is summed as `even(x²) + x odd(x²)`: two chains of half the latency, for one more multiplication.
+/// A long one is summed as `even(x²) + x odd(x²)`, a very long one in four such parts: chains of a fraction of the latency,
+/// for a few more multiplications.
 #[inline(always)]
 fn poly<F: Float, I: Isa>(x: F, coefficients: &[F]) -> F {
     let n = coefficients.len();
     if n < 8 {
-        return horner::<F, I>(x, coefficients, n - 1, 1);
+        return horner::<F, I>(x, coefficients, 0, 1);
     }
     let square = x * x;
-    let odd = (n - 2) | 1;
-    let even = (n - 1) & !1;
-    let odd = horner::<F, I>(square, coefficients, odd, 2);
-    fma::<F, I>(x, odd, horner::<F, I>(square, coefficients, even, 2))
+    if n < 16 {
+        let odd = horner::<F, I>(square, coefficients, 1, 2);
+        return fma::<F, I>(x, odd, horner::<F, I>(square, coefficients, 0, 2));
+    }
+    let fourth = square * square;
+    let even = fma::<F, I>(
+        square,
+        horner::<F, I>(fourth, coefficients, 2, 4),
+        horner::<F, I>(fourth, coefficients, 0, 4),
+    );
+    let odd = fma::<F, I>(
+        square,
+        horner::<F, I>(fourth, coefficients, 3, 4),
+        horner::<F, I>(fourth, coefficients, 1, 4),
+    );
+    fma::<F, I>(x, odd, even)
 }
 
-/// Horner's rule over the coefficients `last`, `last - step` and so on.
+/// Horner's rule over the coefficients `first`, `first + step` and so on.
 #[inline(always)]
-fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], last: usize, step: usize) -> F {
-    let mut sum = coefficients[last];
-    let mut k = last;
-    while k >= step {
+fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], first: usize, step: usize) -> F {
+    let n = coefficients.len();
+    let mut k = n - 1 - (n - 1 - first) % step;
+    let mut sum = coefficients[k];
+    while k > first {
         k -= step;
         sum = fma::<F, I>(sum, x, coefficients[k]);
     }
