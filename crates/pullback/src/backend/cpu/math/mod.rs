@@ -11,19 +11,19 @@
 //! |---|---|---|---|---|---|
 //! | exp | 0.9 | 1.0 | sinh | 1.5 | 1.6 |
 //! | exp2 | 1.0 | 1.0 | cosh | 1.3 | 1.3 |
-//! | expm1 | 1.4 | 1.8 | tanh | 1.3 | 1.2 |
-//! | ln | 0.8 | 0.8 | asinh | 1.5 | 1.5 |
-//! | log2 | 0.7 | 0.7 | acosh | 2.0 | 1.9 |
-//! | log10 | 0.7 | 0.7 | atanh | 1.9 | 1.5 |
-//! | log1p | 0.8 | 0.8 | sigmoid | 2.1 | 2.1 |
-//! | sin | 0.7 | 0.8 | erf | 1.0 | 1.1 |
-//! | cos | 0.8 | 0.8 | erfc | 3.7 | 3.7 |
+//! | expm1 | 1.5 | 1.8 | tanh | 1.3 | 1.3 |
+//! | ln | 0.8 | 0.8 | asinh | 1.6 | 1.5 |
+//! | log2 | 0.7 | 0.8 | acosh | 2.0 | 1.9 |
+//! | log10 | 0.7 | 0.7 | atanh | 1.9 | 1.7 |
+//! | log1p | 0.8 | 0.8 | sigmoid | 2.2 | 2.1 |
+//! | sin | 0.7 | 0.8 | erf | 1.1 | 1.1 |
+//! | cos | 0.8 | 0.8 | erfc | 3.8 | 3.5 |
 //! | tan | 1.8 | 1.9 | cbrt | 0.8 | 0.7 |
-//! | asin | 0.6 | 0.6 | pow | 0.5 | 1.1 |
+//! | asin | 0.6 | 0.7 | pow | 0.5 | 1.1 |
 //! | acos | 0.6 | 0.6 | atan2 | 1.7 | 1.5 |
-//! | atan | 1.7 | 1.6 | hypot | 0.5 | 1.1 |
+//! | atan | 1.8 | 1.6 | hypot | 0.5 | 1.2 |
 //!
-//! The tail of `erfc` is the one above 2.1: a quotient, an exponential and a product each add to it. The square root and the
+//! The tail of `erfc` is the one above 2.2: a quotient, an exponential and a product each add to it. The square root and the
 //! functions that round to integers are exact.
 //!
 //! `rem` is the exact C remainder, one element at a time. Sine, cosine and tangent of an argument beyond
