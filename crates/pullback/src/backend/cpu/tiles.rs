@@ -52,6 +52,7 @@ impl<'a, T: Copy> Tiles<'a, T> {
         if let Some(slice) = view.as_slice() {
             return Tiles::Contiguous(&slice[range]);
         }
+        assert!(range.end <= view.len(), "a view has fewer elements than its result");
         if view.shape.iter().zip(view.strides).all(|(&len, &stride)| stride == 0 || len == 1) {
             let copies = &mut buffer[..range.len().min(TILE)];
             copies.fill(MaybeUninit::new(view.data[view.offset]));

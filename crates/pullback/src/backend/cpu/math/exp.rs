@@ -37,7 +37,7 @@ pub(super) fn clamp<F: Float>(x: F, (low, high): (F, F)) -> F {
 #[inline(always)]
 pub(super) fn exp_times<F: Float, I: Isa>(x: F, low: F, factor: F) -> F {
     let (k, p) = reduce::<F, I>(clamp(x, F::EXP_RANGE), low);
-    scale((p + F::ONE) * factor, k)
+    scale(fma::<F, I>(p, factor, factor), k)
 }
 
 /// `exp x` where that is a normal number.

@@ -4,10 +4,27 @@
 //! constants differ (`single`, `double`). Special cases are compares and selects, so a loop
 //! over such a body vectorises, and an element's result does not depend on its neighbours. NaN comes out where NaN goes in.
 //!
-//! Largest error seen by the tests, in units of the last place (`f32`, `f64`), against a wider reference:
+//! Largest error on some 30,000 samples of each domain, in units of the last place, with fused multiply-add and against a
+//! reference of 50 digits. Without fused multiply-add the bounds that the tests check hold, which are a little wider.
 //!
-//! | function | f32 | f64 | function | f32 | f64 |
+//! | function | `f32` | `f64` | function | `f32` | `f64` |
 //! |---|---|---|---|---|---|
+//! | exp | 0.9 | 1.0 | sinh | 1.5 | 1.6 |
+//! | exp2 | 1.0 | 1.0 | cosh | 1.3 | 1.3 |
+//! | expm1 | 1.5 | 1.8 | tanh | 1.3 | 1.3 |
+//! | ln | 0.8 | 0.8 | asinh | 1.6 | 1.5 |
+//! | log2 | 0.7 | 0.8 | acosh | 2.0 | 1.9 |
+//! | log10 | 0.7 | 0.7 | atanh | 1.9 | 1.7 |
+//! | log1p | 0.8 | 0.8 | sigmoid | 2.2 | 2.1 |
+//! | sin | 0.7 | 0.8 | erf | 1.1 | 1.1 |
+//! | cos | 0.8 | 0.8 | erfc | 3.8 | 3.5 |
+//! | tan | 1.8 | 1.9 | cbrt | 0.8 | 0.7 |
+//! | asin | 0.6 | 0.7 | pow | 0.5 | 1.1 |
+//! | acos | 0.6 | 0.6 | atan2 | 1.7 | 1.5 |
+//! | atan | 1.8 | 1.6 | hypot | 0.5 | 1.2 |
+//!
+//! The tail of `erfc` is the one above 2.2: a quotient, an exponential and a product each add to it. The square root and the
+//! functions that round to integers are exact.
 //!
 //! `rem` is the exact C remainder, one element at a time. Sine, cosine and tangent of an argument beyond
 //! [`Float::TRIG_LIMIT`] are NaN in a vector lane, and the driver asks again with a careful lane, which calls the
@@ -198,26 +215,40 @@ fn fma<F: Float, I: Isa>(a: F, b: F, c: F) -> F {
 
 /// The polynomial with the given coefficients, lowest degree first.
 ///
-/// A long one is summed as `even(x²) + x odd(x²)`: two chains of half the latency, for one more multiplication.
+/// A long one is summed as `even(x²) + x odd(x²)`, a very long one in four such parts: chains of a fraction of the latency,
+/// for a few more multiplications.
 #[inline(always)]
 fn poly<F: Float, I: Isa>(x: F, coefficients: &[F]) -> F {
     let n = coefficients.len();
     if n < 8 {
-        return horner::<F, I>(x, coefficients, n - 1, 1);
+        return horner::<F, I>(x, coefficients, 0, 1);
     }
     let square = x * x;
-    let odd = (n - 2) | 1;
-    let even = (n - 1) & !1;
-    let odd = horner::<F, I>(square, coefficients, odd, 2);
-    fma::<F, I>(x, odd, horner::<F, I>(square, coefficients, even, 2))
+    if n < 16 {
+        let odd = horner::<F, I>(square, coefficients, 1, 2);
+        return fma::<F, I>(x, odd, horner::<F, I>(square, coefficients, 0, 2));
+    }
+    let fourth = square * square;
+    let even = fma::<F, I>(
+        square,
+        horner::<F, I>(fourth, coefficients, 2, 4),
+        horner::<F, I>(fourth, coefficients, 0, 4),
+    );
+    let odd = fma::<F, I>(
+        square,
+        horner::<F, I>(fourth, coefficients, 3, 4),
+        horner::<F, I>(fourth, coefficients, 1, 4),
+    );
+    fma::<F, I>(x, odd, even)
 }
 
-/// Horner's rule over the coefficients `last`, `last - step` and so on.
+/// Horner's rule over the coefficients `first`, `first + step` and so on.
 #[inline(always)]
-fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], last: usize, step: usize) -> F {
-    let mut sum = coefficients[last];
-    let mut k = last;
-    while k >= step {
+fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], first: usize, step: usize) -> F {
+    let n = coefficients.len();
+    let mut k = n - 1 - (n - 1 - first) % step;
+    let mut sum = coefficients[k];
+    while k > first {
         k -= step;
         sum = fma::<F, I>(sum, x, coefficients[k]);
     }

@@ -1,6 +1,7 @@
 //! Constants and coefficients for `f32`.
 
-use super::{Float, Isa, exp, fma, ln, pick};
+use super::exp::{clamp, exp_times};
+use super::{Float, Isa, fma, ln};
 
 impl Float for f32 {
     type Bits = u32;
@@ -75,9 +76,8 @@ impl Float for f32 {
     // Both in f64, whose spare bits make the plain formulas accurate.
     #[inline(always)]
     fn pow_positive<I: Isa>(self, y: f32) -> f32 {
-        let y = pick(y > 1e30, 1e30, y);
-        let y = pick(y < -1e30, -1e30, y);
-        exp::exp_times::<f64, I>(f64::from(y) * ln::<f64, I>(f64::from(self)), 0.0, 1.0) as f32
+        let y = clamp(y, (-1e30, 1e30));
+        exp_times::<f64, I>(f64::from(y) * ln::<f64, I>(f64::from(self)), 0.0, 1.0) as f32
     }
     #[inline(always)]
     fn hypot_finite<I: Isa>(self, b: f32) -> f32 {

@@ -8,7 +8,6 @@ mod special_values;
 use super::map::{Map1, Map2};
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
-use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A row of the table as an elementwise function, under the name of its method.
 macro_rules! row {
