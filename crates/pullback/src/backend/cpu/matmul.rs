@@ -13,6 +13,7 @@ use super::parallel;
 use super::strided::{Axes, row_major};
 use super::view::View;
 use half::{bf16, f16};
+use smallvec::SmallVec;
 use std::ops::{Add, Mul};
 
 /// Multiply-adds a thread should have before another one is worth waking.
@@ -260,29 +261,35 @@ macro_rules! halves {
 }
 halves!(f16 bf16);
 
-/// A contiguous copy of a view in the type it is computed in; broadcast axes stay broadcast.
+/// A view in the type it is computed in.
 struct Widened<'a, W> {
     data: Vec<W>,
+    offset: usize,
     shape: &'a [usize],
-    strides: Vec<isize>,
+    strides: SmallVec<[isize; 6]>,
 }
 
 impl<'a, W: Compute> Widened<'a, W> {
     fn new<T: Compute<Wide = W>>(x: View<'a, T>) -> Self {
-        let broadcast = |k: usize| x.strides[k] == 0;
-        let kept: Vec<usize> =
-            x.shape.iter().enumerate().map(|(k, &n)| if broadcast(k) { 1 } else { n }).collect();
-        let strides =
-            row_major(&kept).iter().enumerate().map(|(k, &s)| if broadcast(k) { 0 } else { s }).collect();
-        let mut packed = vec![T::default(); kept.iter().product()];
-        movement::copy(View::new(x.data, x.offset, &kept, x.strides), &mut packed);
-        let mut data = vec![W::default(); packed.len()];
-        T::widen_all(&packed, &mut data);
-        Widened { data, shape: x.shape, strides }
+        let reach = |k: usize| (x.shape[k] as isize - 1) * x.strides[k];
+        let low = (0..x.shape.len()).fold(x.offset as isize, |at, k| at + reach(k).min(0)) as usize;
+        let high = (0..x.shape.len()).fold(x.offset as isize, |at, k| at + reach(k).max(0)) as usize;
+        // Few gaps: all between the first and the last element is converted, and the layout stays.
+        let mut packed = Vec::new();
+        let (source, offset, strides) = if high - low < 2 * x.len() {
+            (&x.data[low..=high], x.offset - low, x.strides.into())
+        } else {
+            packed.resize(x.len(), T::default());
+            movement::copy(x, &mut packed);
+            (packed.as_slice(), 0, row_major(x.shape))
+        };
+        let mut data = vec![W::default(); source.len()];
+        T::widen_all(source, &mut data);
+        Widened { data, offset, shape: x.shape, strides }
     }
 
     fn view(&self) -> View<'_, W> {
-        View::new(&self.data, 0, self.shape, &self.strides)
+        View::new(&self.data, self.offset, self.shape, &self.strides)
     }
 }
 

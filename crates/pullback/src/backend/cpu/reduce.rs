@@ -7,22 +7,21 @@
 pub(crate) mod extreme;
 pub(crate) mod moments;
 mod reducers;
+mod terms;
 
 pub(crate) use reducers::{All, Any, Max, Min, Prod, Reducer, Sum};
 
 use super::movement::Target;
 use super::parallel;
-use super::strided::{Axes, Axis};
+use super::strided::Axes;
 use super::vectorised::vectorised;
 use super::view::View;
 use smallvec::SmallVec;
 use std::marker::PhantomData;
-use std::ops::Range;
+use terms::{Pairwise, Terms};
 
 /// Elements a thread should have before another one is worth waking.
 const GRAIN: usize = 1 << 16;
-/// Elements reduced in lanes before the result is put away.
-pub(super) const BLOCK: usize = 4096;
 /// Independent accumulators: enough to hide the latency of an addition.
 const LANES: usize = 32;
 /// Outputs accumulated together when whole rows are added to each other.
@@ -84,106 +83,6 @@ pub(super) fn partition<T>(x: View<T>, axes: &[usize]) -> (List, List) {
     )
 }
 
-/// The elements that go into one output, in blocks of at most [`BLOCK`].
-#[derive(Clone, Copy)]
-pub(super) struct Terms<'a, T> {
-    data: &'a [T],
-    axes: &'a Axes<1>,
-    len: usize,
-    /// The elements that blocks are cut from: all, or a contiguous run if runs are long enough to use in place.
-    run: usize,
-}
-
-impl<'a, T: Copy> Terms<'a, T> {
-    pub fn new(data: &'a [T], axes: &'a Axes<1>) -> Self {
-        let len = axes.len();
-        let run = match axes.0.last() {
-            Some(a) if a.strides == [1] && a.len >= BLOCK / 8 => a.len,
-            _ => len,
-        };
-        Terms { data, axes, len, run }
-    }
-
-    pub fn blocks(&self) -> usize {
-        if self.len == 0 { 0 } else { self.len / self.run * self.run.div_ceil(BLOCK) }
-    }
-
-    /// The positions of the terms in the block with this number.
-    pub fn range(&self, number: usize) -> Range<usize> {
-        let each = self.run.div_ceil(BLOCK);
-        let (run, start) = (number / each * self.run, number % each * BLOCK);
-        run + start..run + (start + BLOCK).min(self.run)
-    }
-
-    /// The block with this number of the terms that start at `offset`: in place if they are contiguous, else
-    /// copied to `scratch`.
-    pub fn block<'s>(&self, offset: isize, number: usize, scratch: &'s mut Vec<T>) -> &'s [T]
-    where
-        'a: 's,
-    {
-        let Range { start, end } = self.range(number);
-        let from = |position: usize| {
-            let (mut rest, mut at) = (position, offset);
-            for axis in self.axes.0.iter().rev() {
-                at += (rest % axis.len) as isize * axis.strides[0];
-                rest /= axis.len;
-            }
-            at as usize
-        };
-        match self.axes.0.as_slice() {
-            [] => &self.data[offset as usize..offset as usize + 1],
-            [.., inner] if inner.strides == [1] && self.run == inner.len => {
-                let from = from(start);
-                &self.data[from..from + (end - start)]
-            }
-            [.., inner] => {
-                scratch.clear();
-                let mut position = start;
-                while position < end {
-                    let from = from(position);
-                    let count = (inner.len - position % inner.len).min(end - position);
-                    match inner.strides[0] {
-                        1 => scratch.extend_from_slice(&self.data[from..from + count]),
-                        s => {
-                            let at = |i: isize| (from as isize + i * s) as usize;
-                            scratch.extend((0..count as isize).map(|i| self.data[at(i)]));
-                        }
-                    }
-                    position += count;
-                }
-                scratch
-            }
-        }
-    }
-}
-
-/// Merges the results of blocks pairwise, as they come.
-///
-/// Entry `level` stands for `2^level` blocks; two of a level make one of the next, as carries do.
-pub(super) struct Pairwise<A>(SmallVec<[(u32, A); 24]>);
-
-impl<A: Copy> Pairwise<A> {
-    pub fn new() -> Self {
-        Pairwise(SmallVec::new())
-    }
-
-    #[inline(always)]
-    pub fn push(&mut self, mut acc: A, merge: impl Fn(A, A) -> A) {
-        let mut level = 0;
-        while let Some(&(top, earlier)) = self.0.last().filter(|(top, _)| *top == level) {
-            acc = merge(earlier, acc);
-            level = top + 1;
-            self.0.pop();
-        }
-        self.0.push((level, acc));
-    }
-
-    #[inline(always)]
-    pub fn total(self, merge: impl Fn(A, A) -> A) -> Option<A> {
-        self.0.into_iter().rev().map(|(_, acc)| acc).reduce(|later, earlier| merge(earlier, later))
-    }
-}
-
 /// One output after the other: each is a sequence of terms.
 fn rows<T, R>(data: &[T], offset: isize, kept: &Axes<1>, reduced: &Axes<1>, out: &mut [R::Out])
 where
@@ -197,7 +96,7 @@ where
         let mut partial = vec![R::EMPTY; blocks];
         kept.walk(0..out.len(), |o, [at]| {
             let parts = parallel::Disjoint::new(&mut partial);
-            parallel::split(blocks, GRAIN / BLOCK, 1, |range| {
+            parallel::split(blocks, GRAIN / terms::BLOCK, 1, |range| {
                 // SAFETY: parts are disjoint.
                 let part = unsafe { parts.part(range.clone()) };
                 let mut scratch = Vec::new();
@@ -211,8 +110,19 @@ where
         });
         return;
     }
+    if let ([a], [b]) = (kept.0.as_slice(), reduced.0.as_slice())
+        && (a.strides, b.strides) == ([b.len as isize], [1])
+        && b.len < LANES
+    {
+        let (n, first, out) = (b.len, offset as usize, parallel::Disjoint::new(out));
+        return parallel::split(a.len, GRAIN.div_ceil(n), 1, |range| {
+            // SAFETY: parts are disjoint.
+            let out = unsafe { out.part(range.clone()) };
+            short_rows::<T, R>(&data[first + range.start * n..first + range.end * n], n, out);
+        });
+    }
     let target = Target::new(out);
-    parallel::split(out.len(), GRAIN.div_ceil(terms.len), 1, |range| {
+    parallel::split(out.len(), GRAIN.div_ceil(terms.len()), 1, |range| {
         let mut scratch = Vec::new();
         kept.walk(range, |o, [at]| {
             let result = if blocks == 1 {
@@ -243,18 +153,37 @@ vectorised! {
                 acc[l] = R::merge(acc[l], R::lift(chunk[l]));
             }
         }
-        for (a, &x) in acc.iter_mut().zip(tail) {
-            *a = R::merge(*a, R::lift(x));
+        // A full vector again, so that the accumulators stay in registers.
+        let mut last = [R::EMPTY; LANES];
+        last.iter_mut().zip(tail).for_each(|(l, &x)| *l = R::lift(x));
+        for l in 0..LANES {
+            acc[l] = R::merge(acc[l], last[l]);
         }
-        let mut width = LANES / 2;
-        while width > 0 {
-            for l in 0..width {
-                acc[l] = R::merge(acc[l], acc[l + width]);
-            }
-            width /= 2;
-        }
-        acc[0]
+        pairwise::<T, R>(&acc)
     }
+}
+
+vectorised! {
+    /// Reduces rows of `n` elements that follow each other.
+    fn short_rows<T: Copy, R: Reducer<T>>(x: &[T], n: usize, out: &mut [R::Out]) {
+        for (row, o) in x.chunks_exact(n).zip(out) {
+            *o = R::finish(row.iter().fold(R::EMPTY, |acc, &x| R::merge(acc, R::lift(x))));
+        }
+    }
+}
+
+/// The lanes merged. Apart from the loop, or its shuffles make the compiler use narrow vectors there too.
+#[inline(never)]
+fn pairwise<T, R: Reducer<T>>(lanes: &[R::Acc; LANES]) -> R::Acc {
+    let mut acc = *lanes;
+    let mut width = LANES / 2;
+    while width > 0 {
+        for l in 0..width {
+            acc[l] = R::merge(acc[l], acc[l + width]);
+        }
+        width /= 2;
+    }
+    acc[0]
 }
 
 /// Many neighbouring outputs at once: whole rows are merged into a row of accumulators.

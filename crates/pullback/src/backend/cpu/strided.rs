@@ -50,27 +50,27 @@ impl<const N: usize> Axes<N> {
             }
             *i = rest % axis.len;
             rest /= axis.len;
-            for k in 0..N {
-                at[k] += *i as isize * axis.strides[k];
-            }
+            step(&mut at, axis, *i as isize);
         }
         for position in range {
             f(position, at);
             for (i, axis) in index.iter_mut().zip(&self.0).rev() {
                 *i += 1;
-                for k in 0..N {
-                    at[k] += axis.strides[k];
-                }
+                step(&mut at, axis, 1);
                 if *i < axis.len {
                     break;
                 }
                 *i = 0;
-                for k in 0..N {
-                    at[k] -= axis.len as isize * axis.strides[k];
-                }
+                step(&mut at, axis, -(axis.len as isize));
             }
         }
     }
+}
+
+/// Moves the offsets by a number of steps along an axis.
+#[inline(always)]
+fn step<const N: usize>(at: &mut [isize; N], axis: &Axis<N>, steps: isize) {
+    at.iter_mut().zip(axis.strides).for_each(|(at, stride)| *at += steps * stride);
 }
 
 impl Axes<1> {

@@ -20,7 +20,12 @@ pub(super) unsafe fn product<T: Fused>(
         fn run<T: Fused>(d: Dims, a: Matrix<T>, b: Matrix<T>, out: *mut T, row: usize) {
             // SAFETY: the promise made to `product`.
             unsafe {
-                if d.n <= 8 { wide::<FMA, 8, T>(d, a, b, out, row) } else { wide::<FMA, 16, T>(d, a, b, out, row) }
+                match d.n {
+                    8 if b.column == 1 => direct::<FMA, 8, T>(d, a, b, out, row),
+                    16 if b.column == 1 => direct::<FMA, 16, T>(d, a, b, out, row),
+                    1..=8 => packed::<FMA, 8, T>(d, a, b, out, row),
+                    _ => packed::<FMA, 16, T>(d, a, b, out, row),
+                }
             }
         }
     }
@@ -28,12 +33,56 @@ pub(super) unsafe fn product<T: Fused>(
     run(d, a, b, unsafe { out.at(at) }, row);
 }
 
+/// One row of the product, from a function that gives the rows of the right-hand side.
+///
+/// # Safety
+/// The left-hand side has this row.
+#[inline(always)]
+unsafe fn line<const FMA: bool, const W: usize, T: Fused>(
+    k: usize,
+    i: usize,
+    a: Matrix<T>,
+    right: impl Fn(usize) -> [T; W],
+) -> [T; W] {
+    let mut sums = [T::default(); W];
+    for p in 0..k {
+        // SAFETY: inside the matrix.
+        let left = unsafe { a.at(i, p) };
+        let right = right(p);
+        for j in 0..W {
+            sums[j] = fused::<FMA, T>(left, right[j], sums[j]);
+        }
+    }
+    sums
+}
+
+/// The product with a right-hand side of `W` contiguous columns.
+///
+/// # Safety
+/// As for [`product`], with `W` columns.
+#[inline(always)]
+unsafe fn direct<const FMA: bool, const W: usize, T: Fused>(
+    d: Dims,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: *mut T,
+    row: usize,
+) {
+    for i in 0..d.m {
+        // SAFETY: rows of `b` are contiguous, and row `i` of the output has `W` elements.
+        unsafe {
+            let sums = line::<FMA, W, T>(d.k, i, a, |p| b.skip(p, 0).first.cast::<[T; W]>().read());
+            out.add(i * row).cast::<[T; W]>().write(sums);
+        }
+    }
+}
+
 /// The product with the right-hand side packed into rows of `W` elements, the missing ones zero.
 ///
 /// # Safety
 /// As for [`product`], with at most `W` columns.
 #[inline(always)]
-unsafe fn wide<const FMA: bool, const W: usize, T: Fused>(
+unsafe fn packed<const FMA: bool, const W: usize, T: Fused>(
     d: Dims,
     a: Matrix<T>,
     b: Matrix<T>,
@@ -48,15 +97,10 @@ unsafe fn wide<const FMA: bool, const W: usize, T: Fused>(
         }
     }
     for i in 0..d.m {
-        let mut sums = [T::default(); W];
-        for (p, right) in packed.iter().enumerate().take(d.k) {
-            // SAFETY: inside the matrix.
-            let left = unsafe { a.at(i, p) };
-            for j in 0..W {
-                sums[j] = fused::<FMA, T>(left, right[j], sums[j]);
-            }
-        }
         // SAFETY: row `i` of the output has `n` elements.
-        unsafe { std::slice::from_raw_parts_mut(out.add(i * row), d.n) }.copy_from_slice(&sums[..d.n]);
+        unsafe {
+            let sums = line::<FMA, W, T>(d.k, i, a, |p| packed[p]);
+            std::slice::from_raw_parts_mut(out.add(i * row), d.n).copy_from_slice(&sums[..d.n]);
+        }
     }
 }

@@ -98,22 +98,27 @@ vectorised! {
 }
 
 vectorised! {
-    /// `out = matrix * vector`, adding one column after the other; the matrix has a row for each output.
+    /// `out = matrix * vector`, adding columns (four at a time, to load the sums less often); the matrix has a row
+    /// for each output.
     fn columns<T: Fused>(matrix: Matrix<T>, vector: &[T], out: &mut [T]) {
         let mut sums = [T::default(); COLUMN];
         let sums = &mut sums[..out.len()];
-        for (p, &x) in vector.iter().enumerate() {
-            if matrix.row == 1 {
-                // SAFETY: column `p` has as many elements as there are outputs.
-                let column = unsafe { std::slice::from_raw_parts(matrix.skip(0, p).first, sums.len()) };
-                for (s, &c) in sums.iter_mut().zip(column) {
-                    *s = fused::<FMA, T>(x, c, *s);
-                }
-            } else {
-                for (i, s) in sums.iter_mut().enumerate() {
-                    // SAFETY: inside the matrix.
-                    *s = fused::<FMA, T>(x, unsafe { matrix.at(i, p) }, *s);
-                }
+        let (fours, tail) = vector.as_chunks::<4>();
+        let fours = if matrix.row == 1 { fours } else { &[] };
+        for (q, x) in fours.iter().enumerate() {
+            // SAFETY: each column has as many elements as there are outputs.
+            let column = |c| unsafe { std::slice::from_raw_parts(matrix.skip(0, 4 * q + c).first, sums.len()) };
+            let (a, b, c, d) = (column(0), column(1), column(2), column(3));
+            for ((((s, &a), &b), &c), &d) in sums.iter_mut().zip(a).zip(b).zip(c).zip(d) {
+                let sum = fused::<FMA, T>(x[1], b, fused::<FMA, T>(x[0], a, *s));
+                *s = fused::<FMA, T>(x[3], d, fused::<FMA, T>(x[2], c, sum));
+            }
+        }
+        let tail = if matrix.row == 1 { tail } else { vector };
+        for (p, &x) in (vector.len() - tail.len()..).zip(tail) {
+            for (i, s) in sums.iter_mut().enumerate() {
+                // SAFETY: inside the matrix.
+                *s = fused::<FMA, T>(x, unsafe { matrix.at(i, p) }, *s);
             }
         }
         out.copy_from_slice(sums);

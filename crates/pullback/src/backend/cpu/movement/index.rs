@@ -128,7 +128,7 @@ pub(crate) fn scatter_add<T: Copy + Send + Sync + Add<Output = T>>(
                 let out = target.at(at[2] + place(i, n) * step);
                 *out = *out + *src.data.get_unchecked((src.offset as isize + at[1]) as usize);
             }
-            (0..3).for_each(|k| at[k] += last.strides[k]);
+            at.iter_mut().zip(last.strides).for_each(|(at, stride)| *at += stride);
         }
     };
     parallel::split(outer.len(), GRAIN.div_ceil(size), 1, |part| {
@@ -211,7 +211,7 @@ pub(crate) fn index_add<T: Copy + Send + Sync + Add<Output = T>>(
     }
     // Each thread owns some rows of the output and reads every index: cheap beside the additions.
     let n = shape[0];
-    let grain = (GRAIN * n).div_ceil(index.len().max(1) * block);
+    let grain = (GRAIN * n).div_ceil((index.len() * block).max(1));
     let out = parallel::Disjoint::new(out);
     parallel::split(n, grain, 1, |rows| {
         // SAFETY: parts are disjoint.
@@ -329,6 +329,19 @@ mod tests {
         let mut back = vec![0f32; rows * block];
         index_select(View::new(&out, 0, &[n, block], &strides), 0, index_view, &mut back).unwrap();
         assert!((0..rows * block).all(|i| back[i] == out[index[i / block] as usize * block + i % block]));
+    }
+
+    #[test]
+    fn empty_slices_are_no_work() {
+        let empty = View::<f32>::new(&[], 0, &[2, 0], &[0, 1]);
+        let index = [1, 0];
+        let index = View::new(&index, 0, &[2], &[1]);
+        index_add(&mut [], &[3, 0], 0, index, empty).unwrap();
+        index_select(empty, 0, index, &mut []).unwrap();
+        let none = View::new(&[], 0, &[0], &[1]);
+        let mut out = [1.0, 2.0];
+        index_add(&mut out, &[1, 2], 0, none, View::new(&[], 0, &[0, 2], &[2, 1])).unwrap();
+        assert_eq!(out, [1.0, 2.0]);
     }
 
     #[test]

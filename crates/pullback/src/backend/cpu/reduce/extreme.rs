@@ -5,7 +5,8 @@ use super::super::parallel;
 use super::super::strided::Axes;
 use super::super::vectorised::vectorised;
 use super::super::view::View;
-use super::{GRAIN, Max, Min, Reducer, TILE, Terms, block, by_columns, partition};
+use super::terms::Terms;
+use super::{GRAIN, Max, Min, Reducer, TILE, block, by_columns, partition};
 
 /// A reducer that keeps one of its elements.
 pub(crate) trait Extreme<T>: Reducer<T> {

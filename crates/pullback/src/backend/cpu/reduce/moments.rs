@@ -6,7 +6,8 @@ use super::super::parallel;
 use super::super::strided::Axes;
 use super::super::vectorised::vectorised;
 use super::super::view::View;
-use super::{GRAIN, LANES, Pairwise, Reducer, Sum, Terms, block, partition};
+use super::terms::{Pairwise, Terms};
+use super::{GRAIN, LANES, Reducer, Sum, block, partition};
 use std::ops::{Add, Div, Mul, Sub};
 
 /// A type that means are computed in.
@@ -39,9 +40,9 @@ where
     let (kept, reduced) = (Axes::new(kept), Axes::new(reduced));
     assert!(mean.len() == kept.len() && squares.len() == kept.len(), "moments: one of each for each output");
     let terms = Terms::new(x.data, &reduced);
-    let count = T::Wide::count(terms.len);
+    let count = T::Wide::count(terms.len());
     let (means, sums) = (Target::new(mean), Target::new(squares));
-    parallel::split(kept.len(), GRAIN.div_ceil(terms.len.max(1)), 1, |range| {
+    parallel::split(kept.len(), GRAIN.div_ceil(terms.len().max(1)), 1, |range| {
         let mut scratch = Vec::new();
         kept.walk(range, |o, [at]| {
             let mut pass = |f: &dyn Fn(&[T]) -> T::Wide| {

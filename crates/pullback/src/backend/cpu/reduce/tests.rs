@@ -33,7 +33,7 @@ fn run<T: Copy + Send + Sync, R: Reducer<T>>(x: &Strided<T>, axes: &[usize]) -> 
 
 fn random_case(r: &mut Random, case: usize) -> (Vec<usize>, Vec<usize>) {
     let mut shape = shape(r, 1 + case % 4, 7);
-    if case % 3 == 0 {
+    if case.is_multiple_of(3) {
         let k = r.below(shape.len());
         shape[k] = [300, 5000, 0][case / 3 % 3] / if shape.len() > 2 { 10 } else { 1 };
     }
@@ -79,6 +79,34 @@ fn floats_of_random_layouts() {
                 let first = |v: f64| t.iter().position(|&x| same(x, v)).unwrap() as i64;
                 assert_eq!((at.0[o], at.1[o]), (first(high), first(low)), "position in {what}");
             }
+        }
+    }
+}
+
+/// Shapes that reach each of the loops: rows taken together, runs in place, short rows, wide columns.
+#[test]
+fn contiguous_arrays_of_many_shapes() {
+    let mut r = Random(15);
+    for (shape, axes) in [
+        (vec![3, 1003, 5], vec![1]),
+        (vec![2, 5000, 3], vec![0, 1]),
+        (vec![4, 6, 700], vec![0, 2]),
+        (vec![2, 3, 9000], vec![0, 2]),
+        (vec![50, 7], vec![1]),
+        (vec![40, 600], vec![0]),
+        (vec![17_000, 20], vec![0]),
+        (vec![17_000, 130], vec![0]),
+    ] {
+        let data = (0..shape.iter().product()).map(|_| r.unit()).collect();
+        let x = Strided::contiguous(data, &shape);
+        let (sum, max) = (run::<f64, Sum>(&x, &axes), run::<f64, Max>(&x, &axes));
+        let mut at = vec![0; sum.len()];
+        position::<f64, Max>(x.view(), &axes, &mut at);
+        for (o, t) in terms(&x, &axes).iter().enumerate() {
+            let scale: f64 = t.iter().map(|x| x.abs()).sum();
+            let high = t.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            assert!((sum[o] - t.iter().sum::<f64>()).abs() <= 1e-14 * scale, "{shape:?} over {axes:?}");
+            assert_eq!((max[o], t[at[o] as usize]), (high, high), "{shape:?} over {axes:?}");
         }
     }
 }

@@ -5,7 +5,7 @@
 //! overflow or are subnormal come out right.
 
 macro_rules! exp {
-    ($name:ident, $T:ty, $Bits:ty, mantissa $mantissa:literal, bias $bias:literal, magic $magic:literal,
+    ($name:ident, $T:ident, $Bits:ty, mantissa $mantissa:literal, bias $bias:literal, magic $magic:literal,
      range [$low:literal, $high:literal], ln2 [$hi:literal, $lo:literal], inverse factorials [$($c:literal)*]) => {
         /// `exp(x)` within one unit in the last place, or two without fused multiply-add.
         #[inline(always)]
@@ -20,7 +20,7 @@ macro_rules! exp {
             // Beyond these limits the result is 0 or infinite anyway. A NaN passes both tests.
             let x = if x < $low { $low } else { x };
             let x = if x > $high { $high } else { x };
-            let n = fma::<FMA>(x, <$T>::consts_log2_e(), MAGIC) - MAGIC;
+            let n = fma::<FMA>(x, std::$T::consts::LOG2_E, MAGIC) - MAGIC;
             let r = fma::<FMA>(n, -$lo, fma::<FMA>(n, -$hi, x));
             let mut p: $T = 0.0;
             $(p = fma::<FMA>(p, r, 1.0 / $c);)*
@@ -32,22 +32,6 @@ macro_rules! exp {
             y * power(half) * power(other)
         }
     };
-}
-
-trait Log2E {
-    fn consts_log2_e() -> Self;
-}
-impl Log2E for f32 {
-    #[inline(always)]
-    fn consts_log2_e() -> f32 {
-        std::f32::consts::LOG2_E
-    }
-}
-impl Log2E for f64 {
-    #[inline(always)]
-    fn consts_log2_e() -> f64 {
-        std::f64::consts::LOG2_E
-    }
 }
 
 // ln 2 in two parts; the first has trailing zeros, so that its product with `n` is exact.
