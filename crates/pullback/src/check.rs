@@ -112,7 +112,13 @@ impl Check {
         Ok(())
     }
 
-    fn first_order<X: Tree, Y: Tree>(&self, f: &impl Fn(&X) -> Y, x: &X, key: Key, order: usize) -> Result<(), Report> {
+    fn first_order<X: Tree, Y: Tree>(
+        &self,
+        f: &impl Fn(&X) -> Y,
+        x: &X,
+        key: Key,
+        order: usize,
+    ) -> Result<(), Report> {
         let [a, b] = key.split();
         let t = random_like(x, a);
         let (y, pull) = vjp(f, x);
@@ -216,7 +222,15 @@ fn unit<X: Tree>(x: &X, leaf: usize, at: usize) -> X {
 }
 
 fn unravel(mut at: usize, shape: &[usize]) -> Vec<usize> {
-    let mut out: Vec<usize> = shape.iter().rev().map(|&n| { let k = at % n; at /= n; k }).collect();
+    let mut out: Vec<usize> = shape
+        .iter()
+        .rev()
+        .map(|&n| {
+            let k = at % n;
+            at /= n;
+            k
+        })
+        .collect();
     out.reverse();
     out
 }

@@ -39,7 +39,9 @@ pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
-pub use tensor::{AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of};
+pub use tensor::{
+    AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
+};
 pub use transform::{Path, Tree, grad, jvp, value_and_grad, vjp};
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -50,6 +52,7 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Tensor, Tree, detect_anomaly, enable_grad, grad, grad_of, jvp, no_grad, strict, value_and_grad, vjp,
+        DType, Key, Tensor, Tree, detect_anomaly, enable_grad, grad, grad_of, jvp, no_grad, strict,
+        value_and_grad, vjp,
     };
 }

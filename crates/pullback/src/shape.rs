@@ -179,7 +179,11 @@ pub(crate) fn resolve(to: &[isize], numel: usize) -> Result<Shape> {
             -1 if open.is_some() => return Err(wrong("only one length may be -1")),
             -1 => open = Some(k),
             n if n < 0 => return Err(wrong("lengths are not negative")),
-            n => known = known.checked_mul(n as usize).ok_or_else(|| wrong("the product of the lengths overflows"))?,
+            n => {
+                known = known
+                    .checked_mul(n as usize)
+                    .ok_or_else(|| wrong("the product of the lengths overflows"))?
+            }
         }
     }
     let mut shape: SmallVec<[usize; 4]> = to.iter().map(|&n| n as usize).collect();

@@ -63,4 +63,3 @@ fn convert<A: Element, B: Element>(x: Value, out: &mut Output) {
         None => map::map_with(x.view::<A::Stored>(), out.fill::<B::Stored>(), f),
     }
 }
-

@@ -102,7 +102,9 @@ impl Primitive for Where {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |s: &[usize]| Sample::new(Where, [Draw::Mask(s.into()), Draw::new(Domain::any, s), Draw::new(Domain::any, s)]);
+        let of = |s: &[usize]| {
+            Sample::new(Where, [Draw::Mask(s.into()), Draw::new(Domain::any, s), Draw::new(Domain::any, s)])
+        };
         vec![of(&[6]), of(&[2, 3])]
     }
 }

@@ -35,7 +35,8 @@ impl Primitive for Dot {
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
-        let dot = |a: &Tensor, b: &Tensor| bind(Dot, &[a, b]).expect("shapes were checked by the forward pass");
+        let dot =
+            |a: &Tensor, b: &Tensor| bind(Dot, &[a, b]).expect("shapes were checked by the forward pass");
         smallvec![
             at.needs(0).then(|| dot(g, &at.x(1).transposed())),
             at.needs(1).then(|| dot(&at.x(0).transposed(), g)),
@@ -51,7 +52,9 @@ impl Primitive for Dot {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |a: &[usize], b: &[usize]| Sample::new(Dot, [Draw::new(Domain::any, a), Draw::new(Domain::any, b)]);
+        let of = |a: &[usize], b: &[usize]| {
+            Sample::new(Dot, [Draw::new(Domain::any, a), Draw::new(Domain::any, b)])
+        };
         vec![of(&[2, 3], &[3, 4]), of(&[2, 3, 2], &[2, 2, 3]), of(&[3, 3], &[3, 3]), of(&[2, 0], &[0, 2])]
     }
 }

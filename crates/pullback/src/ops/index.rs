@@ -134,7 +134,8 @@ impl Primitive for ScatterAdd {
 
     fn samples() -> Vec<Sample> {
         let of = |axis, s: &[usize], i: &[usize]| {
-            let draws = [Draw::new(Domain::any, s), Draw::Index(s[axis], i.into()), Draw::new(Domain::any, i)];
+            let draws =
+                [Draw::new(Domain::any, s), Draw::Index(s[axis], i.into()), Draw::new(Domain::any, i)];
             Sample::new(ScatterAdd { axis }, draws)
         };
         vec![of(0, &[4], &[6]), of(1, &[2, 3], &[2, 4])]
@@ -146,7 +147,9 @@ fn check_source(x: &[Arg], expected: &Shape) -> Result<Aval> {
         return Err(err!(
             Shape,
             "what is added must be {} {expected:?}, got {} {:?}",
-            x[0].dtype, x[2].dtype, x[2].shape
+            x[0].dtype,
+            x[2].dtype,
+            x[2].shape
         ));
     }
     Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
@@ -230,7 +233,8 @@ impl Primitive for IndexAdd {
     }
 
     fn samples() -> Vec<Sample> {
-        let draws = [Draw::new(Domain::any, &[3, 2]), Draw::Index(3, 4.into()), Draw::new(Domain::any, &[4, 2])];
+        let draws =
+            [Draw::new(Domain::any, &[3, 2]), Draw::Index(3, 4.into()), Draw::new(Domain::any, &[4, 2])];
         vec![Sample::new(IndexAdd { axis: 0 }, draws)]
     }
 }

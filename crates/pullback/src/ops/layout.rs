@@ -50,7 +50,9 @@ impl Primitive for Reshape {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |from: &[usize], to: &[usize]| Sample::new(Reshape { to: to.into() }, [Draw::new(Domain::any, from)]);
+        let of = |from: &[usize], to: &[usize]| {
+            Sample::new(Reshape { to: to.into() }, [Draw::new(Domain::any, from)])
+        };
         vec![of(&[2, 3], &[3, 2]), of(&[4], &[2, 1, 2]), of(&[1], &[])]
     }
 }
@@ -102,7 +104,8 @@ impl Primitive for Permute {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |p: &[usize], s: &[usize]| Sample::new(Permute { perm: p.into() }, [Draw::new(Domain::any, s)]);
+        let of =
+            |p: &[usize], s: &[usize]| Sample::new(Permute { perm: p.into() }, [Draw::new(Domain::any, s)]);
         vec![of(&[1, 0], &[3, 3]), of(&[2, 0, 1], &[2, 3, 4])]
     }
 }
@@ -170,7 +173,9 @@ impl Primitive for Broadcast {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |from: &[usize], to: &[usize]| Sample::new(Broadcast { to: to.into() }, [Draw::new(Domain::any, from)]);
+        let of = |from: &[usize], to: &[usize]| {
+            Sample::new(Broadcast { to: to.into() }, [Draw::new(Domain::any, from)])
+        };
         vec![of(&[2, 1], &[4, 2, 3]), of(&[], &[3]), of(&[1, 3], &[2, 3])]
     }
 }
@@ -243,7 +248,11 @@ impl Primitive for Slice {
         let of = |axes: &[(usize, isize, usize)], s: &[usize]| {
             Sample::new(Slice { region: Region { axes: axes.into() } }, [Draw::new(Domain::any, s)])
         };
-        vec![of(&[(1, 1, 2), (0, 2, 2)], &[4, 3]), of(&[(3, -1, 4)], &[4]), of(&[(4, -2, 2), (1, 1, 1)], &[5, 2])]
+        vec![
+            of(&[(1, 1, 2), (0, 2, 2)], &[4, 3]),
+            of(&[(3, -1, 4)], &[4]),
+            of(&[(4, -2, 2), (1, 1, 1)], &[5, 2]),
+        ]
     }
 }
 
@@ -262,7 +271,10 @@ impl Primitive for SliceAssign {
             return Err(err!(
                 Shape,
                 "a region of {} {:?} cannot be replaced by {} {:?}",
-                x[0].dtype, self.region.shape(), x[1].dtype, x[1].shape
+                x[0].dtype,
+                self.region.shape(),
+                x[1].dtype,
+                x[1].shape
             ));
         }
         Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
@@ -325,13 +337,18 @@ impl Primitive for Concat {
                 return Err(err!(
                     Shape,
                     "all shapes must agree but for axis {}, got {} {:?} and {} {:?}",
-                    self.axis, first.dtype, first.shape, other.dtype, other.shape
+                    self.axis,
+                    first.dtype,
+                    first.shape,
+                    other.dtype,
+                    other.shape
                 ));
             }
         }
         let total = x.iter().try_fold(0usize, |n, a| n.checked_add(a.shape[self.axis]));
         let total = total.ok_or_else(|| err!(Shape, "the length of axis {} overflows", self.axis))?;
-        let shape: Shape = (0..first.shape.len()).map(|k| if k == self.axis { total } else { first.shape[k] }).collect();
+        let shape: Shape =
+            (0..first.shape.len()).map(|k| if k == self.axis { total } else { first.shape[k] }).collect();
         shape.checked_len()?;
         Ok(Aval { dtype: first.dtype, shape })
     }

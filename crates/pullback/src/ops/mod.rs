@@ -21,13 +21,14 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*, sample::*, softmax::*,
+    cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*, sample::*,
+    softmax::*,
 };
 
 use crate::DType;
 use crate::error::Result;
 use crate::shape::Shape;
-use crate::tape::{At, Cotangents, Level, Seeds, Walk, Uses, pull};
+use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
 use crate::tensor::{Output, Tensor, Value, bind};
 
 /// The type of a tensor without its value.
@@ -89,14 +90,16 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
                     true => Tensor::zeros_of(at.dtype(k), at.shape(k)),
                     false => at.x(k).clone(),
                 };
-                let all: Vec<Tensor> = t.iter().enumerate().map(|(k, t)| t.clone().unwrap_or_else(|| fixed(k))).collect();
+                let all: Vec<Tensor> =
+                    t.iter().enumerate().map(|(k, t)| t.clone().unwrap_or_else(|| fixed(k))).collect();
                 bind(self.clone(), &all.iter().collect::<Vec<_>>())
             }
             Linearity::Multilinear => {
                 let mut sum: Option<Tensor> = None;
                 for (k, t) in t.iter().enumerate() {
                     let Some(t) = t else { continue };
-                    let args: Vec<&Tensor> = (0..at.arity()).map(|j| if j == k { t } else { at.x(j) }).collect();
+                    let args: Vec<&Tensor> =
+                        (0..at.arity()).map(|j| if j == k { t } else { at.x(j) }).collect();
                     let term = bind(self.clone(), &args)?;
                     sum = Some(match sum {
                         Some(s) => s + term,

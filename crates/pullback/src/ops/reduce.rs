@@ -66,8 +66,16 @@ impl Primitive for Sum {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |axes: &[usize], s: &[usize]| Sample::new(Sum { axes: axes.into() }, [Draw::new(Domain::any, s)]);
-        vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2]), of(&[], &[3]), of(&[0], &[0]), of(&[1], &[3, 1])]
+        let of =
+            |axes: &[usize], s: &[usize]| Sample::new(Sum { axes: axes.into() }, [Draw::new(Domain::any, s)]);
+        vec![
+            of(&[0], &[3, 3]),
+            of(&[1], &[3, 3]),
+            of(&[0, 2], &[2, 3, 2]),
+            of(&[], &[3]),
+            of(&[0], &[0]),
+            of(&[1], &[3, 1]),
+        ]
     }
 }
 
@@ -163,7 +171,10 @@ impl Primitive for ArgExtreme {
     }
 
     fn samples() -> Vec<Sample> {
-        vec![Sample::new(ArgExtreme { axes: [1].as_slice().into(), largest: true }, [Draw::new(Domain::any, &[2, 4])])]
+        vec![Sample::new(
+            ArgExtreme { axes: [1].as_slice().into(), largest: true },
+            [Draw::new(Domain::any, &[2, 4])],
+        )]
     }
 }
 
@@ -239,7 +250,9 @@ impl Primitive for LogSumExp {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |axes: &[usize], s: &[usize]| Sample::new(LogSumExp { axes: axes.into() }, [Draw::new(Domain::any, s)]);
+        let of = |axes: &[usize], s: &[usize]| {
+            Sample::new(LogSumExp { axes: axes.into() }, [Draw::new(Domain::any, s)])
+        };
         vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2])]
     }
 }

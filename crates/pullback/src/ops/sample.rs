@@ -48,10 +48,14 @@ impl Draw {
                 let u = Tensor::uniform(size, shape, DType::F64);
                 let x = match domain {
                     Domain::any => u * 3.0 - 1.5,
-                    Domain::nonzero => (u * 1.2 + 0.3) * Tensor::where_(&Tensor::bernoulli(sign, shape, 0.5), 1.0, -1.0),
+                    Domain::nonzero => {
+                        (u * 1.2 + 0.3) * Tensor::where_(&Tensor::bernoulli(sign, shape, 0.5), 1.0, -1.0)
+                    }
                     Domain::positive => u * 1.5 + 0.3,
                     Domain::unit => u * 1.6 - 0.8,
-                    Domain::fractional => u * 0.6 + 0.2 + Tensor::randint(sign, shape, -2, 3).cast(DType::F64),
+                    Domain::fractional => {
+                        u * 0.6 + 0.2 + Tensor::randint(sign, shape, -2, 3).cast(DType::F64)
+                    }
                     Domain::above_one => u * 1.5 + 1.2,
                 };
                 x.cast(dtype)

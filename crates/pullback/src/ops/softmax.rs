@@ -96,7 +96,9 @@ impl Primitive for SoftmaxPullback {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |s: &[usize]| Sample::new(SoftmaxPullback, [Draw::new(Domain::positive, s), Draw::new(Domain::any, s)]);
+        let of = |s: &[usize]| {
+            Sample::new(SoftmaxPullback, [Draw::new(Domain::positive, s), Draw::new(Domain::any, s)])
+        };
         vec![of(&[4]), of(&[3, 3])]
     }
 }
@@ -166,7 +168,9 @@ impl Primitive for LogSoftmaxPullback {
     }
 
     fn samples() -> Vec<Sample> {
-        let of = |s: &[usize]| Sample::new(LogSoftmaxPullback, [Draw::new(Domain::any, s), Draw::new(Domain::any, s)]);
+        let of = |s: &[usize]| {
+            Sample::new(LogSoftmaxPullback, [Draw::new(Domain::any, s), Draw::new(Domain::any, s)])
+        };
         vec![of(&[4]), of(&[3, 3])]
     }
 }
@@ -254,7 +258,8 @@ impl Primitive for CrossEntropyPullback {
         let (x, labels) = (at.x(0), at.x(1));
         let dx = || apply(SoftmaxPullback, &[&x.softmax(-1), &(h * at.x(2).unsqueeze(-1))]);
         let dg = || {
-            let jacobian = apply(CrossEntropyPullback, &[x, labels, &Tensor::ones_of(x.dtype(), at.shape(1))]);
+            let jacobian =
+                apply(CrossEntropyPullback, &[x, labels, &Tensor::ones_of(x.dtype(), at.shape(1))]);
             jacobian.map(|j| (h * j).sum_axes(-1))
         };
         smallvec![if at.needs(0) { dx() } else { None }, None, if at.needs(2) { dg() } else { None }]
@@ -267,7 +272,8 @@ impl Primitive for CrossEntropyPullback {
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| {
             let (&n, rows) = s.split_last().expect("a sample has a last axis");
-            let draws = [Draw::new(Domain::any, s), Draw::Index(n, rows.into()), Draw::new(Domain::any, rows)];
+            let draws =
+                [Draw::new(Domain::any, s), Draw::Index(n, rows.into()), Draw::new(Domain::any, rows)];
             Sample::new(CrossEntropyPullback, draws)
         };
         vec![of(&[4]), of(&[3, 3])]

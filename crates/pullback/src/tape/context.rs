@@ -71,7 +71,10 @@ pub fn enable_grad<T>(f: impl FnOnce() -> T) -> T {
 /// The line that an operation is recorded under: inside a rule, that of the forward operation it belongs to.
 #[track_caller]
 pub(crate) fn caller() -> &'static Location<'static> {
-    CALLER.get().unwrap_or_else(|| Location::caller())
+    match CALLER.get() {
+        Some(location) => location,
+        None => Location::caller(), // not in a closure, which would hide the caller
+    }
 }
 
 /// Runs `f` as if all its operations stood at `location`.
@@ -136,4 +139,3 @@ pub(crate) fn note_saved(node: u64, op: &'static str, location: &'static Locatio
 pub(crate) fn saved_by(node: u64) -> Option<SavedBy> {
     STRICT.with_borrow(|s| s.as_ref()?.get(&node).copied())
 }
-

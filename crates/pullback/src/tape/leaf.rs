@@ -54,7 +54,10 @@ impl Leaf {
                     return Err(err!(
                         Gradient,
                         "a gradient hook returned {} {:?} for a gradient of {} {:?}; it must keep shape and dtype",
-                        new.dtype(), new.shape(), g.dtype(), g.shape()
+                        new.dtype(),
+                        new.shape(),
+                        g.dtype(),
+                        g.shape()
                     ));
                 }
                 g = new;

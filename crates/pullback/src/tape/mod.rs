@@ -6,8 +6,8 @@ mod level;
 mod record;
 mod walk;
 
+pub(crate) use context::{caller, in_strict_mode, note_saved, saved_by, suspended};
 pub use context::{detect_anomaly, enable_grad, no_grad, strict};
-pub(crate) use context::{caller, in_strict_mode, note_saved, saved_by, suspended, with_caller};
 pub use leaf::Hook;
 pub(crate) use leaf::Leaf;
 pub(crate) use level::{AMBIENT, Deps, Level};

@@ -85,13 +85,17 @@ impl At<'_> {
     pub fn x(&self, k: usize) -> &Tensor {
         match &self.inputs[k] {
             Input::Saved(t) => t,
-            Input::Linked(_) => panic!("{}: the rule reads input {k}, but `uses` does not name it", self.name),
+            Input::Linked(_) => {
+                panic!("{}: the rule reads input {k}, but `uses` does not name it", self.name)
+            }
         }
     }
 
     /// The value of the output.
     pub fn y(&self) -> &Tensor {
-        self.output.unwrap_or_else(|| panic!("{}: the rule reads the output, but `uses` does not name it", self.name))
+        self.output.unwrap_or_else(|| {
+            panic!("{}: the rule reads the output, but `uses` does not name it", self.name)
+        })
     }
 
     pub fn shape(&self, k: usize) -> &Shape {

@@ -24,7 +24,11 @@ impl Tensor {
     #[track_caller]
     pub fn try_requires_grad(&self) -> Result<Tensor> {
         if !self.dtype().is_float() {
-            let e = err!(Gradient, "a tensor of {} carries no gradient, only floats do; use .cast(DType::F32)", self.dtype());
+            let e = err!(
+                Gradient,
+                "a tensor of {} carries no gradient, only floats do; use .cast(DType::F32)",
+                self.dtype()
+            );
             return Err(e.in_op("requires_grad").at(caller()));
         }
         let leaf = self.detach().leaf(AMBIENT);
@@ -206,7 +210,10 @@ impl Tensor {
             let e = err!(
                 Gradient,
                 "the seed must be like the value, {} {:?}, but is {} {:?}",
-                self.dtype(), self.shape(), seed.dtype(), seed.shape()
+                self.dtype(),
+                self.shape(),
+                seed.dtype(),
+                seed.shape()
             );
             return Err(e.in_op(name).at(caller()));
         }
@@ -252,7 +259,10 @@ pub fn grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
 #[track_caller]
 pub fn try_grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Option<Tensor>>> {
     if let Some(k) = inputs.iter().position(|x| !x.needs_grad()) {
-        let e = err!(Gradient, "input {k} does not require a gradient; call requires_grad() on it before computing the loss");
+        let e = err!(
+            Gradient,
+            "input {k} does not require a gradient; call requires_grad() on it before computing the loss"
+        );
         return Err(e.in_op("grad_of").at(caller()));
     }
     let g = loss.unit_seed("grad_of")?;

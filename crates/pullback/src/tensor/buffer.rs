@@ -26,8 +26,9 @@ impl Buffer {
     /// At least `bytes` bytes, with any contents.
     pub fn new(bytes: usize) -> Buffer {
         let chunks = bytes.div_ceil(CHUNK).max(1);
-        LIVE.add(chunks * CHUNK);
-        Buffer(ManuallyDrop::new(if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) }))
+        let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
+        LIVE.add(arc.len() * CHUNK);
+        Buffer(ManuallyDrop::new(arc))
     }
 
     /// The whole buffer as elements of `T`.
@@ -109,7 +110,9 @@ impl LargePool {
 
     fn evict(&mut self, mut chunks: usize) -> Vec<Arc<[Chunk]>> {
         let mut out = Vec::new();
-        while chunks > 0 && let Some((&size, _)) = self.by_size.last_key_value() {
+        while chunks > 0
+            && let Some((&size, _)) = self.by_size.last_key_value()
+        {
             out.extend(self.remove(size));
             chunks = chunks.saturating_sub(size);
         }

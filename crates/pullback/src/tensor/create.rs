@@ -37,7 +37,11 @@ impl Tensor {
         let at = std::panic::Location::caller();
         let n = shape.checked_len().map_err(|e| e.in_op("from_slice").at(at))?;
         if n != elements.len() {
-            let e = err!(Shape, "a tensor of shape {shape:?} has {n} elements, but {} were given", elements.len());
+            let e = err!(
+                Shape,
+                "a tensor of shape {shape:?} has {n} elements, but {} were given",
+                elements.len()
+            );
             return Err(e.in_op("from_slice").at(at));
         }
         if let [one] = elements {

@@ -39,9 +39,11 @@ impl Clone for Data {
         match self {
             Data::Splat(bits) => Data::Splat(*bits),
             Data::Strided(s) => Data::Strided(s.clone()),
-            Data::Dual(d) => {
-                Data::Dual(Box::new(Dual { level: d.level, primal: d.primal.clone(), tangent: d.tangent.clone() }))
-            }
+            Data::Dual(d) => Data::Dual(Box::new(Dual {
+                level: d.level,
+                primal: d.primal.clone(),
+                tangent: d.tangent.clone(),
+            })),
             Data::Gone => Data::Gone,
         }
     }

@@ -40,10 +40,17 @@ impl Tensor {
 
 /// Numbers with as many digits as tell them apart, at most `precision` (8) after the point.
 fn texts(values: &[Scalar], precision: Option<usize>) -> Vec<String> {
-    let finite = || values.iter().filter_map(|v| if let Scalar::F64(v) = v { Some(v.abs()) } else { None }).filter(|v| v.is_finite());
+    let finite = || {
+        values
+            .iter()
+            .filter_map(|v| if let Scalar::F64(v) = v { Some(v.abs()) } else { None })
+            .filter(|v| v.is_finite())
+    };
     let largest = finite().fold(0.0, f64::max);
     let smallest = finite().filter(|&v| v > 0.0).fold(f64::INFINITY, f64::min);
-    let scientific = largest >= 1e8 || (smallest < 1e-4 && largest > 0.0) || (smallest.is_finite() && largest / smallest > 1e8);
+    let scientific = largest >= 1e8
+        || (smallest < 1e-4 && largest > 0.0)
+        || (smallest.is_finite() && largest / smallest > 1e8);
     let most = precision.unwrap_or(8);
     let digits = |v: f64| {
         let text = if scientific { format!("{v:.most$e}") } else { format!("{v:.most$}") };

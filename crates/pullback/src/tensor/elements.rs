@@ -22,7 +22,8 @@ impl Tensor {
     #[track_caller]
     pub fn try_item(&self) -> Result<f64> {
         if self.numel() != 1 {
-            let e = err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
+            let e =
+                err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
             return Err(e.in_op("item").at(crate::tape::caller()));
         }
         Ok(self.first())
@@ -46,7 +47,10 @@ impl Tensor {
     #[track_caller]
     pub fn at<const N: usize>(&self, position: [isize; N]) -> f64 {
         if N != self.rank() {
-            panic!("{}", err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("at"));
+            panic!(
+                "{}",
+                err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("at")
+            );
         }
         position.iter().fold(self.detach(), |t, &k| t.get(k)).item()
     }

@@ -13,8 +13,8 @@ mod operators;
 mod random;
 mod slicing;
 
-pub(crate) use data::{Data, Dual, Output, Strided, Value};
 pub use autograd::{grad_of, try_grad_of};
+pub(crate) use data::{Data, Dual, Output, Strided, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{Link, Node, alive};
 pub use operand::Operand;
@@ -70,7 +70,8 @@ pub(crate) fn bind(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 }
 
 fn bind_at(op: &Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
-    let args: SmallVec<[Arg; 3]> = inputs.iter().map(|t| Arg { dtype: t.node().dtype, shape: &t.node().shape }).collect();
+    let args: SmallVec<[Arg; 3]> =
+        inputs.iter().map(|t| Arg { dtype: t.node().dtype, shape: &t.node().shape }).collect();
     let aval = op.infer(&args)?;
     let frame = inputs.iter().map(|t| frame(t.data())).max().unwrap_or(0);
     let data = if frame == 0 { evaluate(op, inputs, &aval.shape)? } else { push(op, inputs, frame)? };

@@ -80,7 +80,10 @@ pub(crate) fn literal(v: Scalar, like: &Tensor) -> Result<Tensor> {
 
 /// Two tensors brought to a common type and shape.
 #[track_caller]
-pub(crate) fn align<'a>(a: Cow<'a, Tensor>, b: Cow<'a, Tensor>) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
+pub(crate) fn align<'a>(
+    a: Cow<'a, Tensor>,
+    b: Cow<'a, Tensor>,
+) -> Result<(Cow<'a, Tensor>, Cow<'a, Tensor>)> {
     if a.dtype() == b.dtype() && a.shape() == b.shape() {
         return Ok((a, b));
     }

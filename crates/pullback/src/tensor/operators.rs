@@ -119,7 +119,11 @@ impl Tensor {
     fn assign<M: map::Map2 + Primitive>(&mut self, op: M, b: Operand) -> Result<()> {
         let b = b.tensor_like(self)?;
         let b = if b.dtype() == self.dtype() { b } else { Cow::Owned(b.try_cast(self.dtype())?) };
-        let b = if b.shape() == self.shape() { b } else { Cow::Owned(b.try_broadcast_to(self.node().shape.clone())?) };
+        let b = if b.shape() == self.shape() {
+            b
+        } else {
+            Cow::Owned(b.try_broadcast_to(self.node().shape.clone())?)
+        };
         if self.node().deps.is_empty() && b.node().deps.is_empty() && self.overwrite::<M>(&b) {
             return Ok(());
         }
@@ -145,7 +149,8 @@ impl Tensor {
         if !dtype.is_float() || !matches!(b.data(), Data::Splat(_) | Data::Strided(_)) {
             return false;
         }
-        let row_major = matches!(self.data(), Data::Strided(s) if s.offset == 0 && s.strides == shape.strides());
+        let row_major =
+            matches!(self.data(), Data::Strided(s) if s.offset == 0 && s.strides == shape.strides());
         let Some(Data::Strided(s)) = self.data_mut().filter(|_| row_major) else { return false };
         with_float!(dtype, T => match s.buffer.slice_mut::<T>() {
             Some(elements) => {

@@ -106,7 +106,12 @@ impl Tensor {
     #[track_caller]
     pub fn randint(key: Key, shape: impl Into<Shape>, low: i64, high: i64) -> Tensor {
         if low >= high {
-            panic!("{}", err!(Value, "the range {low}..{high} is empty").in_op("randint").at(std::panic::Location::caller()));
+            panic!(
+                "{}",
+                err!(Value, "the range {low}..{high} is empty")
+                    .in_op("randint")
+                    .at(std::panic::Location::caller())
+            );
         }
         let n = high.wrapping_sub(low) as u64 as u128;
         drawn("randint", shape.into(), |k| low.wrapping_add(((key.word(k) as u128 * n) >> 64) as i64))

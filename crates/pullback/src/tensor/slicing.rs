@@ -155,7 +155,11 @@ fn plan(x: &Tensor, ranges: Vec<AxisRange>) -> Result<(Region, Shape)> {
 
 fn position(at: isize, n: usize) -> Result<usize> {
     let k = if at < 0 { at + n as isize } else { at };
-    if k >= 0 && (k as usize) < n { Ok(k as usize) } else { Err(err!(Index, "position {at} is out of range for an axis of length {n}")) }
+    if k >= 0 && (k as usize) < n {
+        Ok(k as usize)
+    } else {
+        Err(err!(Index, "position {at} is out of range for an axis of length {n}"))
+    }
 }
 
 impl Tensor {
@@ -213,7 +217,11 @@ impl Tensor {
 
     /// [`slice_assign`](Tensor::slice_assign), with bad arguments as an error.
     #[track_caller]
-    pub fn try_slice_assign<'a>(&mut self, ranges: impl IntoRanges, part: impl Into<Operand<'a>>) -> Result<()> {
+    pub fn try_slice_assign<'a>(
+        &mut self,
+        ranges: impl IntoRanges,
+        part: impl Into<Operand<'a>>,
+    ) -> Result<()> {
         let named = |e: Error| e.in_op("slice_assign").at(caller());
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
         let part = match part.into() {

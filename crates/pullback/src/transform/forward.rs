@@ -19,7 +19,8 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, t: &X) -> (Y, Y) {
     let location = Location::caller();
     or_panic(check(x, t).map_err(|e| e.in_op("jvp").at(location)));
     let level = Level::new();
-    let pairs: Vec<Tensor> = x.leaves().into_iter().zip(t.leaves()).map(|(x, t)| x.with_tangent(level.id(), t)).collect();
+    let pairs: Vec<Tensor> =
+        x.leaves().into_iter().zip(t.leaves()).map(|(x, t)| x.with_tangent(level.id(), t)).collect();
     let y = f(&from_leaves(x, pairs));
     (y.map(&mut |t| primal(t, level.id())), y.map(&mut |t| tangent(t, level.id())))
 }
@@ -34,7 +35,10 @@ fn check<X: Tree>(x: &X, t: &X) -> crate::Result<()> {
             return Err(err!(
                 Gradient,
                 "input `{name}` is {} {:?}, its tangent {} {:?}; they must be floats and agree",
-                x.dtype(), x.shape(), t.dtype(), t.shape()
+                x.dtype(),
+                x.shape(),
+                t.dtype(),
+                t.shape()
             ));
         }
     }

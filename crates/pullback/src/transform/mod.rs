@@ -6,5 +6,5 @@ mod tree;
 
 pub use forward::jvp;
 pub use reverse::{grad, value_and_grad, vjp};
-pub use tree::{Path, Tree};
 pub(crate) use tree::from_leaves;
+pub use tree::{Path, Tree};

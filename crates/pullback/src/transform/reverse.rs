@@ -19,7 +19,10 @@ impl<X: Tree> Inputs<X> {
         if let Some(k) = x.leaves().iter().position(|t| !t.dtype().is_float()) {
             let (leaf, dtype) = (&names()[k], x.leaves()[k].dtype());
             let place = if leaf.is_empty() { "the input".into() } else { format!("the input `{leaf}`") };
-            let e = err!(Gradient, "{place} is {dtype}, and only floats have a gradient; capture it in the closure instead");
+            let e = err!(
+                Gradient,
+                "{place} is {dtype}, and only floats have a gradient; capture it in the closure instead"
+            );
             return Err(e.in_op(name).at(location));
         }
         let level = Level::new();
@@ -54,11 +57,19 @@ fn run<X: Tree>(
     let inputs = Inputs::new(x, name, location)?;
     let y = f(&inputs.tree);
     if y.numel() != 1 {
-        let e = err!(Gradient, "needs a scalar function, but it returned shape {:?}; sum it, or use vjp", y.shape());
+        let e = err!(
+            Gradient,
+            "needs a scalar function, but it returned shape {:?}; sum it, or use vjp",
+            y.shape()
+        );
         return Err(e.in_op(name).at(location));
     }
     let value = y.without(inputs.level.id());
-    let seeds = if inputs.reaches(&y) { Seeds::from_iter([(y.link(), value.detach().ones_like())]) } else { Seeds::new() };
+    let seeds = if inputs.reaches(&y) {
+        Seeds::from_iter([(y.link(), value.detach().ones_like())])
+    } else {
+        Seeds::new()
+    };
     drop(y); // The walk is the last to hold the graph, and frees it as it goes.
     let g = inputs.pull(seeds)?;
     Ok((value, g))
@@ -115,7 +126,12 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
     let pullback = move |g: &Y| {
         let gs = g.leaves();
         if gs.len() != outputs.len() {
-            let e = err!(Gradient, "the function returned {} tensors, the cotangent has {}", outputs.len(), gs.len());
+            let e = err!(
+                Gradient,
+                "the function returned {} tensors, the cotangent has {}",
+                outputs.len(),
+                gs.len()
+            );
             panic!("{}", e.in_op("vjp").at(location));
         }
         let mut seeds = Seeds::new();
@@ -124,7 +140,10 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
                 let e = err!(
                     Gradient,
                     "output {k} is {} {:?}, but its cotangent is {} {:?}",
-                    like.dtype(), like.shape(), g.dtype(), g.shape()
+                    like.dtype(),
+                    like.shape(),
+                    g.dtype(),
+                    g.shape()
                 );
                 panic!("{}", e.in_op("vjp").at(location));
             }
@@ -134,4 +153,3 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
     };
     (value, pullback)
 }
-

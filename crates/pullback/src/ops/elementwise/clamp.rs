@@ -51,6 +51,9 @@ impl Primitive for Clamp {
 
     fn samples() -> Vec<Sample> {
         let op = Clamp { low: -0.6, high: 0.7 };
-        vec![Sample::new(op, [Draw::new(Domain::any, &[7])]), Sample::new(op, [Draw::new(Domain::nonzero, &[2, 3])])]
+        vec![
+            Sample::new(op, [Draw::new(Domain::any, &[7])]),
+            Sample::new(op, [Draw::new(Domain::nonzero, &[2, 3])]),
+        ]
     }
 }

@@ -138,7 +138,11 @@ impl Tensor {
 
     /// [`where_`](Tensor::where_), with bad arguments as an error.
     #[track_caller]
-    pub fn try_where<'a>(mask: &Tensor, a: impl Into<Operand<'a>>, b: impl Into<Operand<'a>>) -> Result<Tensor> {
+    pub fn try_where<'a>(
+        mask: &Tensor,
+        a: impl Into<Operand<'a>>,
+        b: impl Into<Operand<'a>>,
+    ) -> Result<Tensor> {
         let location = crate::tape::caller();
         choose(mask, a.into(), b.into()).map_err(|e| e.in_op(Where::NAME).at(location))
     }

@@ -283,4 +283,3 @@ impl AsRef<Tensor> for Tensor {
         self
     }
 }
-

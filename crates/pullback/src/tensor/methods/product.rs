@@ -22,7 +22,12 @@ fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         )
     };
     if a.rank() == 0 || b.rank() == 0 {
-        return Err(err!(Shape, "shapes {:?} and {:?}: takes no scalars; multiply with * instead", a.shape(), b.shape()));
+        return Err(err!(
+            Shape,
+            "shapes {:?} and {:?}: takes no scalars; multiply with * instead",
+            a.shape(),
+            b.shape()
+        ));
     }
     let inner = if b.rank() == 1 { b.shape()[0] } else { b.shape()[b.rank() - 2] };
     if a.shape()[a.rank() - 1] != inner {

@@ -96,7 +96,11 @@ fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
     while n > 1 {
         let half = n / 2;
         let pairs = y.narrowed(last, 0, half) * y.narrowed(last, half, half);
-        y = if n % 2 == 0 { pairs } else { Tensor::concat(&[&pairs, &y.narrowed(last, n - 1, 1)], last as isize) };
+        y = if n % 2 == 0 {
+            pairs
+        } else {
+            Tensor::concat(&[&pairs, &y.narrowed(last, n - 1, 1)], last as isize)
+        };
         n -= half;
     }
     if n == 0 { Ok(Tensor::ones_of(x.dtype(), shape)) } else { y.try_reshape(&shape) }

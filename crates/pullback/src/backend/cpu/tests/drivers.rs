@@ -99,8 +99,8 @@ macro_rules! law {
 }
 
 macro_rules! every_row {
-    ($($(#[$doc:meta])* $P:ident $m:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads [$($r:ident)*]; $lin:ident; domain $($dom:ident)+;)*) => {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
         #[test]
         fn an_element_has_the_same_bits_alone_and_in_any_loop() {
             $(law!{ $P $m($($x),+) })*

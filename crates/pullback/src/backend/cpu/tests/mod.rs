@@ -32,8 +32,8 @@ macro_rules! row {
 }
 
 macro_rules! rows {
-    ($($(#[$doc:meta])* $P:ident $m:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads [$($r:ident)*]; $lin:ident; domain $($dom:ident)+;)*) => {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
         mod row {
             use super::*;
             $(row! { $P $m($($x),+) })*
