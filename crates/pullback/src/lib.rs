@@ -27,6 +27,7 @@ mod backend;
 pub mod check;
 mod dtype;
 mod error;
+mod graph;
 pub mod memory;
 pub mod number;
 mod ops;
@@ -38,12 +39,15 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
+pub use graph::Graph;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
 pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
-pub use transform::{Path, Tree, grad, jvp, value_and_grad, vjp};
+pub use transform::{
+    Path, Tree, checkpoint, checkpoint_dynamic, grad, jvp, value_and_grad, vjp, vmap, vmap_axes,
+};
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
 pub fn set_num_threads(n: usize) {
@@ -53,7 +57,7 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Tensor, Tree, detect_anomaly, enable_grad, grad, grad_of, jvp, no_grad, strict,
-        value_and_grad, vjp,
+        DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, detect_anomaly, enable_grad, grad, grad_of, jvp, no_grad,
+        strict, value_and_grad, vjp, vmap, vmap_axes,
     };
 }

@@ -29,7 +29,9 @@ use crate::DType;
 use crate::error::Result;
 use crate::shape::Shape;
 use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
-use crate::tensor::{Output, Tensor, Value, bind};
+use crate::tensor::{Block, Output, Tensor, Value, bind};
+use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// The type of a tensor without its value.
 #[derive(Clone, Debug, PartialEq)]
@@ -49,6 +51,31 @@ impl Aval {
 pub(crate) struct Arg<'a> {
     pub dtype: DType,
     pub shape: &'a Shape,
+}
+
+/// An input under `vmap`.
+#[derive(Clone)]
+pub(crate) struct Lane {
+    pub value: Tensor,
+    /// The first axis of the value is that of the lanes; otherwise all lanes have this value.
+    pub mapped: bool,
+}
+
+impl Lane {
+    /// The value with an axis of lanes, whether it has one or not. Repeating costs nothing.
+    pub fn spread(&self, n: usize) -> Tensor {
+        if self.mapped {
+            return self.value.clone();
+        }
+        let shape = self.value.node().shape.inserted(0, n);
+        self.value.unsqueeze(0).broadcast_to(shape)
+    }
+
+    /// The batching rule of operations that take another axis in front as they are.
+    pub fn bind_all(op: impl Into<Op>, x: &[Lane], n: usize) -> Result<Tensor> {
+        let all: SmallVec<[Tensor; 2]> = x.iter().map(|l| l.spread(n)).collect();
+        bind(op, &all.iter().collect::<SmallVec<[&Tensor; 2]>>())
+    }
 }
 
 /// How an operation depends on its differentiable inputs. Forward mode follows from it.
@@ -113,6 +140,17 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         }
     }
 
+    /// Whether nothing is differentiated through it.
+    fn severs(&self) -> bool {
+        false
+    }
+
+    /// The operation on `n` lanes at once, which lie along the first axis of the inputs that are mapped and of the result.
+    /// `None` asks for one lane after the other, which is always right and slow.
+    fn batch(&self, _x: &[Lane], _n: usize) -> Option<Result<Tensor>> {
+        None
+    }
+
     /// Inputs to test it with. An operation without samples is not tested, and does not pass.
     fn samples() -> Vec<Sample>;
 }
@@ -130,8 +168,8 @@ fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tenso
         }
     }
     let mut dy = None;
-    pull(level.id(), seeds, |node, total| {
-        if node.id == g.node().id {
+    pull(level.id(), seeds, |link, total| {
+        if link.node().id == g.node().id {
             dy = Some(total.clone());
         }
         Ok(Walk::On)
@@ -143,7 +181,13 @@ macro_rules! primitives {
     ($($P:ident),* $(,)?) => {
         /// Any operation.
         #[derive(Clone, Debug, PartialEq)]
-        pub(crate) enum Op { $($P($P)),* }
+        pub(crate) enum Op {
+            $($P($P),)*
+            /// An operation of several outputs.
+            Block(Arc<dyn Block>),
+            /// One output of a block.
+            Slot(usize),
+        }
         $(impl From<$P> for Op {
             fn from(p: $P) -> Op { Op::$P(p) }
         })*
@@ -151,18 +195,25 @@ macro_rules! primitives {
             /// The names of all operations.
             #[cfg(test)]
             pub const NAMES: &[&str] = &[$($P::NAME),*];
-            pub fn name(&self) -> &'static str { match self { $(Op::$P(_) => $P::NAME),* } }
-            pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x)),* } }
-            pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out)),* } }
-            pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs)),* } }
-            pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity()),* } }
-            fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g)),* } }
-            pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t)),* } }
+            pub fn name(&self) -> &'static str { match self { $(Op::$P(_) => $P::NAME,)* Op::Block(b) => b.name(), Op::Slot(_) => "output" } }
+            pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
+            pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
+            pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
+            pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
+            fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
+            pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
+            pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }
+            pub fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => several() } }
             /// The samples of every operation.
             #[cfg(test)]
             pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $(all.extend($P::samples());)* all }
         }
     };
+}
+
+/// Blocks have their own way through `bind_block`.
+fn several() -> ! {
+    unreachable!("an operation of several outputs is not bound like one of a single output")
 }
 
 impl Op {
@@ -179,7 +230,7 @@ impl Op {
 }
 
 primitives! {
-    Identity, Neg, Abs, Sign, Step, Floor, Ceil, Round, Trunc, Square, Sqrt, Rsqrt, Cbrt, Recip, Exp, Exp2, Expm1, Ln,
+    Identity, StopGradient, Neg, Abs, Sign, Step, Floor, Ceil, Round, Trunc, Square, Sqrt, Rsqrt, Cbrt, Recip, Exp, Exp2, Expm1, Ln,
     Log2, Log10, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Softplus,
     Relu, Gelu, Silu, Erf, Erfc, Add, Sub, Mul, Gate, Div, Rem, Pow, Xlogy, Maximum, Minimum, Share, Atan2, Hypot,
     Logaddexp, Clamp, Cast, Compare, Where, Logic, Not,

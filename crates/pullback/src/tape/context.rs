@@ -12,6 +12,7 @@ type SavedBy = (&'static str, &'static Location<'static>);
 thread_local! {
     static SUSPENDED: RefCell<SmallVec<[u64; 4]>> = const { RefCell::new(SmallVec::new_const()) };
     static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
+    static FORGETS: Cell<bool> = const { Cell::new(false) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static STRICT: RefCell<Option<HashMap<u64, SavedBy>>> = const { RefCell::new(None) };
 }
@@ -32,10 +33,16 @@ pub(super) fn is_suspended(level: u64) -> bool {
 
 /// Runs `f` while nothing is recorded for `level`: a rule sees its values without the transform that it serves.
 pub(crate) fn suspended<T>(level: u64, f: impl FnOnce() -> T) -> T {
-    SUSPENDED.with_borrow_mut(|s| s.push(level));
-    let _restore = Restore(|| {
-        SUSPENDED.with_borrow_mut(|s| s.pop());
+    suspended_all(&[level], f)
+}
+
+/// [`suspended`] for several.
+pub(crate) fn suspended_all<T>(levels: &[u64], f: impl FnOnce() -> T) -> T {
+    let before = SUSPENDED.with_borrow_mut(|s| {
+        s.extend_from_slice(levels);
+        s.len() - levels.len()
     });
+    let _restore = Restore(|| SUSPENDED.with_borrow_mut(|s| s.truncate(before)));
     f()
 }
 
@@ -60,13 +67,30 @@ pub fn no_grad<T>(f: impl FnOnce() -> T) -> T {
 /// assert!(no_grad(|| enable_grad(|| x.square())).needs_grad());
 /// ```
 pub fn enable_grad<T>(f: impl FnOnce() -> T) -> T {
+    resumed(AMBIENT, f)
+}
+
+/// Runs `f` with `level` recording again, inside [`suspended`].
+pub(crate) fn resumed<T>(level: u64, f: impl FnOnce() -> T) -> T {
     let before = SUSPENDED.with_borrow_mut(|s| {
         let before = s.clone();
-        s.retain(|l| *l != AMBIENT);
+        s.retain(|l| *l != level);
         before
     });
     let _restore = Restore(|| SUSPENDED.with_borrow_mut(|s| s.clone_from(&before)));
     f()
+}
+
+/// Runs `f` so that results know what they depend on, but not how they were made: nothing is saved.
+pub(crate) fn forgetting<T>(f: impl FnOnce() -> T) -> T {
+    let before = FORGETS.replace(true);
+    let _restore = Restore(|| FORGETS.set(before));
+    f()
+}
+
+#[inline]
+pub(crate) fn forgets() -> bool {
+    FORGETS.get()
 }
 
 /// The line that an operation is recorded under: inside a rule, that of the forward operation it belongs to.

@@ -63,7 +63,7 @@ impl Deps {
     }
 
     #[inline]
-    fn ids(&self) -> &[u64] {
+    pub fn ids(&self) -> &[u64] {
         match self {
             Deps::None => &[],
             Deps::One(id) => std::slice::from_ref(id),

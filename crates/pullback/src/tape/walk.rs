@@ -3,8 +3,9 @@
 use super::context::{detects_anomaly, suspended, with_caller};
 use super::record::{At, Record};
 use crate::error::{Result, err};
+use crate::ops::Op;
 use crate::small::Small;
-use crate::tensor::{Link, Node, Tensor};
+use crate::tensor::{BlockAt, Link, Tensor};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -24,21 +25,40 @@ struct Pending {
 
 struct Arrived {
     link: Link,
-    g: Tensor,
+    g: Total,
+}
+
+/// What has arrived at a node: one cotangent, or one for each output of a block.
+enum Total {
+    One(Tensor),
+    Slots(Vec<Option<Tensor>>),
 }
 
 impl Arrived {
     /// The first contribution is stored, the second allocates a sum, later ones are added in place.
-    fn add(&mut self, g: &Tensor) {
-        self.g += g;
+    fn add(&mut self, more: Total) {
+        match (&mut self.g, more) {
+            (Total::One(sum), Total::One(g)) => *sum += &g,
+            (Total::Slots(sums), Total::Slots(gs)) => {
+                sums.resize_with(sums.len().max(gs.len()), || None);
+                for (sum, g) in sums.iter_mut().zip(gs) {
+                    match (sum, g) {
+                        (Some(sum), Some(g)) => *sum += &g,
+                        (sum, Some(g)) => *sum = Some(g),
+                        (_, None) => {}
+                    }
+                }
+            }
+            _ => unreachable!("a node is a block or it is not"),
+        }
     }
 }
 
 impl Pending {
-    fn add(&mut self, link: Link, g: Tensor) {
+    fn add(&mut self, link: Link, g: Total) {
         let id = link.node().id;
         match &mut self.top {
-            Some((top, arrived)) if *top == id => return arrived.add(&g),
+            Some((top, arrived)) if *top == id => return arrived.add(g),
             Some((top, _)) if *top < id => {
                 let older = self.top.replace((id, Arrived { link, g }));
                 self.rest.extend(older);
@@ -54,7 +74,7 @@ impl Pending {
             Entry::Vacant(e) => {
                 e.insert(Arrived { link, g });
             }
-            Entry::Occupied(mut e) => e.get_mut().add(&g),
+            Entry::Occupied(mut e) => e.get_mut().add(g),
         }
     }
 
@@ -71,26 +91,64 @@ impl Pending {
 pub(crate) fn pull(
     level: u64,
     seeds: Seeds,
-    mut visit: impl FnMut(&Node, &Tensor) -> Result<Walk>,
+    mut visit: impl FnMut(&Link, &Tensor) -> Result<Walk>,
 ) -> Result<()> {
     let mut pending = Pending::default();
     suspended(level, || {
         for (link, g) in seeds {
-            pending.add(link, g);
+            pending.add(link, Total::One(g));
         }
-        while let Some(Arrived { link, mut g }) = pending.pop() {
+        while let Some(Arrived { link, g }) = pending.pop() {
             let node = link.node();
+            let mut g = match g {
+                Total::One(g) => g,
+                Total::Slots(gs) => {
+                    let record = node.record.as_ref().expect("a block is recorded");
+                    with_caller(record.location, || step_block(level, &link, record, &gs, &mut pending))?;
+                    continue;
+                }
+            };
             if let Some(leaf) = node.leaf.get() {
                 g = leaf.run_hooks(g)?;
             }
-            if matches!(visit(node, &g)?, Walk::Stop) || node.leaf_of == level {
+            if matches!(visit(&link, &g)?, Walk::Stop) || node.leaf_of == level {
                 continue;
             }
-            let Some(record) = &node.record else { continue };
+            let Some(record) = &node.record else {
+                return Err(err!(
+                    Gradient,
+                    "a value on the way was computed where nothing is recorded, and its history is lost"
+                ));
+            };
+            if let Op::Slot(k) = record.op {
+                let mut slots = vec![None; k];
+                slots.push(Some(g));
+                pending.add(record.inputs[0].link(), Total::Slots(slots));
+                continue;
+            }
             with_caller(record.location, || step(level, &link, record, g, &mut pending))?;
         }
         Ok(())
     })
+}
+
+/// Turns the cotangents of a block's outputs into contributions.
+fn step_block(
+    level: u64,
+    link: &Link,
+    record: &Record,
+    gs: &[Option<Tensor>],
+    pending: &mut Pending,
+) -> Result<()> {
+    let Op::Block(block) = &record.op else { unreachable!("only blocks have slots") };
+    let at = BlockAt { level, id: link.node().id, inputs: &record.inputs };
+    let named = |e: crate::Error| e.in_op(block.name()).at(record.location);
+    for (link, g) in block.pullback(&at, gs).map_err(named)? {
+        if link.node().deps.contains(level) {
+            pending.add(link, Total::One(g));
+        }
+    }
+    Ok(())
 }
 
 /// What to do after a node was visited.
@@ -121,7 +179,7 @@ fn step(level: u64, link: &Link, record: &Record, g: Tensor, pending: &mut Pendi
             .in_op(name)
             .at(record.location));
         }
-        pending.add(input.link(), g);
+        pending.add(input.link(), Total::One(g));
     }
     Ok(())
 }

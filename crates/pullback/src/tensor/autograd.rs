@@ -1,7 +1,8 @@
 //! The face that PyTorch users know: one transform that lives for ever.
 
-use super::{Node, Tensor};
+use super::{Link, Node, Tensor};
 use crate::error::{Error, Result, err, or_panic};
+use crate::ops::StopGradient;
 use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -109,9 +110,12 @@ impl Tensor {
     }
 
     /// The same value, cut off from everything it was computed from, for every transform.
+    #[track_caller]
     pub fn detach(&self) -> Tensor {
-        let value = self.value();
-        Tensor::new(value.dtype, value.shape.into(), value.data.clone())
+        if self.node().deps.is_empty() && self.data().frame() == 0 {
+            return self.clone();
+        }
+        or_panic(super::bind(StopGradient, &[self]))
     }
 
     /// Adds the gradient of this scalar to the [`grad`](Tensor::grad) of every leaf it was computed from.
@@ -233,7 +237,8 @@ fn not_connected(name: &'static str) -> Error {
 }
 
 /// Adds what arrives at leaves and watched values to their gradients.
-fn gather(node: &Node, g: &Tensor) -> Result<Walk> {
+fn gather(link: &Link, g: &Tensor) -> Result<Walk> {
+    let node = link.node();
     if let Some(leaf) = node.leaf.get().filter(|leaf| node.leaf_of == AMBIENT || leaf.retains()) {
         leaf.accumulate(g);
     }
@@ -270,7 +275,8 @@ pub fn try_grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Option<Tenso
     let wanted: HashSet<u64> = inputs.iter().map(|x| x.node().id).collect();
     let on_path = leads_to(loss.node(), &wanted);
     let mut found: HashMap<u64, Tensor> = HashMap::new();
-    pull(AMBIENT, Seeds::from_iter([(loss.link(), g)]), |node, g| {
+    pull(AMBIENT, Seeds::from_iter([(loss.link(), g)]), |link, g| {
+        let node = link.node();
         if wanted.contains(&node.id) {
             found.insert(node.id, g.clone());
         }

@@ -4,8 +4,10 @@ use super::Tensor;
 use super::buffer::Buffer;
 use crate::backend::cpu::view::View;
 use crate::dtype::{DType, Element, Scalar, with_stored};
+use crate::graph::{Ref, Trace};
 use crate::shape::{MAX_RANK, Shape, Strides};
 use bytemuck::Pod;
+use std::sync::Arc;
 
 /// The value of a node.
 pub(crate) enum Data {
@@ -15,6 +17,10 @@ pub(crate) enum Data {
     Strided(Strided),
     /// A value with its tangent, in forward mode.
     Dual(Box<Dual>),
+    /// One value for each lane, under `vmap`.
+    Mapped(Box<Mapped>),
+    /// Not known yet: a node of the graph that is being traced.
+    Traced(Box<Traced>),
     /// Dropped, because only the record is still needed.
     Gone,
 }
@@ -28,10 +34,38 @@ pub(crate) struct Strided {
 }
 
 /// A primal and its tangent for the forward-mode transform `level`.
+#[derive(Clone)]
 pub(crate) struct Dual {
     pub level: u64,
     pub primal: Tensor,
     pub tangent: Tensor,
+}
+
+/// The values of all lanes, along the first axis, for the transform `level`.
+#[derive(Clone)]
+pub(crate) struct Mapped {
+    pub level: u64,
+    pub value: Tensor,
+}
+
+/// A value in the graph that a trace builds.
+#[derive(Clone)]
+pub(crate) struct Traced {
+    pub trace: Arc<Trace>,
+    pub at: Ref,
+}
+
+impl Data {
+    /// The transform whose values wrap those of others; 0 if the value is concrete.
+    #[inline]
+    pub fn frame(&self) -> u64 {
+        match self {
+            Data::Splat(_) | Data::Strided(_) | Data::Gone => 0,
+            Data::Dual(d) => d.level,
+            Data::Mapped(m) => m.level,
+            Data::Traced(t) => t.trace.level(),
+        }
+    }
 }
 
 impl Clone for Data {
@@ -44,6 +78,8 @@ impl Clone for Data {
                 primal: d.primal.clone(),
                 tangent: d.tangent.clone(),
             })),
+            Data::Mapped(m) => Data::Mapped(m.clone()),
+            Data::Traced(t) => Data::Traced(t.clone()),
             Data::Gone => Data::Gone,
         }
     }
@@ -99,7 +135,7 @@ impl<'a> Value<'a> {
         match self.data {
             Data::Splat(bits) => View::new(bits.slice(), 0, self.shape, &ZEROS[..self.shape.len()]),
             Data::Strided(s) => View::new(s.buffer.slice(), s.offset, self.shape, &s.strides),
-            Data::Dual(_) | Data::Gone => unreachable!("a kernel was given a value that is not concrete"),
+            _ => unreachable!("a kernel was given a value that is not concrete"),
         }
     }
 

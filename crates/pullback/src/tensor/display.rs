@@ -11,7 +11,10 @@ const EDGE: usize = 3;
 
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = if self.numel() > LIMIT { self.edges() } else { self.detach() };
+        if self.concrete().is_err() {
+            return write!(f, "<{} {:?}, not known here>", self.dtype(), self.shape());
+        }
+        let shown = if self.numel() > LIMIT { self.edges() } else { self.stripped() };
         let texts = texts(&shown.scalars(), f.precision());
         let width = texts.iter().map(String::len).max().unwrap_or(0);
         let mut cells = texts.iter().map(|t| format!("{t:>width$}"));
@@ -28,7 +31,7 @@ impl fmt::Debug for Tensor {
 impl Tensor {
     /// The corners that a summary shows.
     fn edges(&self) -> Tensor {
-        (0..self.rank()).fold(self.detach(), |t, k| {
+        (0..self.rank()).fold(self.stripped(), |t, k| {
             let n = t.shape()[k];
             if n <= 2 * EDGE {
                 return t;

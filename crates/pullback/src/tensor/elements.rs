@@ -1,6 +1,6 @@
 //! Reading elements.
 
-use super::{Data, Tensor};
+use super::{Data, Tensor, Value};
 use crate::backend::cpu::movement;
 use crate::dtype::{DType, Element, Scalar, with_stored};
 use crate::error::{Result, err, or_panic};
@@ -26,16 +26,7 @@ impl Tensor {
                 err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
             return Err(e.in_op("item").at(crate::tape::caller()));
         }
-        Ok(self.first())
-    }
-
-    fn first(&self) -> f64 {
-        let v = self.value();
-        match v.dtype {
-            DType::F64 => v.view::<f64>().data[index(v.data)],
-            DType::F32 => v.view::<f32>().data[index(v.data)] as f64,
-            dtype => with_stored!(dtype, T => v.view::<T>().data[index(v.data)].to_scalar().to_f64()),
-        }
+        self.concrete().map(first).map_err(|e| e.in_op("item"))
     }
 
     /// The element at a position, as f64; negative numbers count from the end.
@@ -52,7 +43,7 @@ impl Tensor {
                 err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("at")
             );
         }
-        position.iter().fold(self.detach(), |t, &k| t.get(k)).item()
+        position.iter().fold(self.stripped(), |t, &k| t.get(k)).item()
     }
 
     /// All elements in row-major order, converted to `T`.
@@ -62,8 +53,10 @@ impl Tensor {
     /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
     /// assert_eq!(x.t().to_vec::<f32>(), [1.0, 3.0, 2.0, 4.0]);
     /// ```
+    #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
-        let x = self.detach().cast(T::DTYPE);
+        or_panic(self.concrete().map_err(|e| e.in_op("to_vec")));
+        let x = self.stripped().cast(T::DTYPE);
         let mut out = vec![T::Stored::zeroed(); x.numel()];
         movement::copy(x.value().view::<T::Stored>(), &mut out);
         out.into_iter().map(T::load).collect()
@@ -72,12 +65,22 @@ impl Tensor {
     /// Whether no element is infinite or NaN.
     pub(crate) fn is_finite_everywhere(&self) -> bool {
         // A finite value times zero is zero; anything else makes the sum NaN.
-        !self.dtype().is_float() || (self.detach() * 0.0).sum().first() == 0.0
+        !self.dtype().is_float()
+            || self.concrete().is_err()
+            || first((self.stripped() * 0.0).sum().value()) == 0.0
     }
 
     /// The first element that is infinite or NaN, for messages.
     pub(crate) fn first_not_finite(&self) -> f64 {
         self.to_vec::<f64>().into_iter().find(|v| !v.is_finite()).unwrap_or(0.0)
+    }
+
+    /// The concrete value alone, without history or tangents.
+    pub(super) fn stripped(&self) -> Tensor {
+        match self.data() {
+            Data::Dual(d) => d.primal.stripped(),
+            _ => self.bare(),
+        }
     }
 
     /// Any element as a number, for printing.
@@ -87,6 +90,14 @@ impl Tensor {
             DType::Bool => self.to_vec::<bool>().into_iter().map(Scalar::Bool).collect(),
             _ => self.to_vec::<i64>().into_iter().map(Scalar::I64).collect(),
         }
+    }
+}
+
+fn first(v: Value) -> f64 {
+    match v.dtype {
+        DType::F64 => v.view::<f64>().data[index(v.data)],
+        DType::F32 => v.view::<f32>().data[index(v.data)] as f64,
+        dtype => with_stored!(dtype, T => v.view::<T>().data[index(v.data)].to_scalar().to_f64()),
     }
 }
 

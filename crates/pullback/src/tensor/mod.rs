@@ -1,6 +1,7 @@
 //! The tensor handle, and `bind`, through which every operation goes.
 
 mod autograd;
+mod block;
 pub(crate) mod buffer;
 mod create;
 mod data;
@@ -14,7 +15,8 @@ mod random;
 mod slicing;
 
 pub use autograd::{grad_of, try_grad_of};
-pub(crate) use data::{Data, Dual, Output, Strided, Value};
+pub(crate) use block::{Block, BlockAt, bind_block, replay};
+pub(crate) use data::{Data, Dual, Mapped, Output, Strided, Traced, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{History, Link, Node, alive};
 pub use operand::Operand;
@@ -22,10 +24,13 @@ pub use random::Key;
 pub use slicing::{AxisRange, IntoRanges, NewAxis};
 
 use crate::DType;
-use crate::error::Result;
-use crate::ops::{Arg, Identity, Op};
+use crate::error::{Result, err};
+use crate::ops::{Arg, Aval, Identity, Lane, Op};
 use crate::shape::Shape;
-use crate::tape::{At, Deps, Input, Record, caller, in_strict_mode, next_id, note_saved, suspended};
+use crate::small::Small;
+use crate::tape::{
+    At, Deps, Input, Record, caller, forgets, in_strict_mode, next_id, note_saved, suspended, suspended_all,
+};
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
 use std::ptr::NonNull;
@@ -52,14 +57,6 @@ unsafe impl Send for Tensor {}
 // SAFETY: as above.
 unsafe impl Sync for Tensor {}
 
-/// The transform whose values wrap those of others: 0 if the value is concrete.
-fn frame(data: &Data) -> u64 {
-    match data {
-        Data::Dual(d) => d.level,
-        _ => 0,
-    }
-}
-
 /// Applies an operation: infers the type of the result, computes it, pushes tangents that ride along, and keeps a
 /// record if a live transform will need it.
 #[track_caller]
@@ -72,8 +69,9 @@ pub(crate) fn bind(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 fn bind_at(op: &Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
     let aval =
         each(inputs, |t| Arg { dtype: t.node().dtype, shape: &t.node().shape }, |args| op.infer(args))?;
-    let frame = inputs.iter().map(|t| frame(t.data())).max().unwrap_or(0);
-    let data = if frame == 0 { evaluate(op, inputs, &aval.shape)? } else { push(op, inputs, frame)? };
+    let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
+    let data =
+        if frame == 0 { evaluate(op, inputs, &aval.shape)? } else { interpret(op, inputs, frame, &aval)? };
     let history = record(op, inputs, aval.dtype, frame, location);
     Ok(Node::new(aval.dtype, aval.shape, data, history).into_tensor())
 }
@@ -95,8 +93,25 @@ fn each<'a, T, R>(inputs: &[&'a Tensor], of: impl Fn(&'a Tensor) -> T, then: imp
     }
 }
 
-/// Forward mode: the operation on the primals, and its pushforward on the tangents of the innermost transform.
+/// What the operation means to the innermost transform that wraps its inputs.
 #[cold]
+fn interpret(op: &Op, inputs: &[&Tensor], level: u64, aval: &Aval) -> Result<Data> {
+    let innermost = inputs.iter().map(|t| t.data()).find(|d| d.frame() == level);
+    // Transforms newer than this one record the result as a whole: nothing inside is recorded for them.
+    let mut newer = Deps::default();
+    inputs.iter().for_each(|t| newer.join(&t.node().deps, level));
+    suspended_all(newer.ids(), || match innermost {
+        Some(Data::Dual(_)) => push(op, inputs, level),
+        Some(Data::Mapped(m)) => map(op, inputs, level, m.value.shape()[0]),
+        Some(Data::Traced(t)) => {
+            let at = t.trace.push(op, inputs, [aval.clone()].into())?;
+            Ok(Data::Traced(Box::new(Traced { trace: t.trace.clone(), at })))
+        }
+        _ => unreachable!("a frame has a value that made it"),
+    })
+}
+
+/// Forward mode: the operation on the primals, and its pushforward on the tangents.
 fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
     let dual = |t: &&Tensor| match t.data() {
         Data::Dual(d) if d.level == level => (d.primal.clone(), Some(d.tangent.clone())),
@@ -104,14 +119,42 @@ fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
     };
     let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
     let primal = bind_at(op, &primals.iter().collect::<Vec<_>>(), caller())?;
-    if !primal.dtype().is_float() {
-        return Ok(primal.data().clone());
+    if !primal.dtype().is_float() || op.severs() {
+        return Ok(Data::Dual(Box::new(Dual { level, tangent: primal.zeros_like(), primal })));
     }
-    let needs: SmallVec<[bool; 4]> = tangents.iter().map(Option::is_some).collect();
+    let needs: Small<bool> = tangents.iter().map(Option::is_some).collect();
     let inputs: SmallVec<[Input; 2]> = primals.into_iter().map(Input::Saved).collect();
     let at = At { name: op.name(), inputs: &inputs, output: Some(&primal), needs: &needs };
     let tangent = op.pushforward(&at, &tangents)?;
     Ok(Data::Dual(Box::new(Dual { level, primal, tangent })))
+}
+
+/// Batching: the operation on all lanes at once, or, if it has no rule for that, on one after the other.
+fn map(op: &Op, inputs: &[&Tensor], level: u64, n: usize) -> Result<Data> {
+    let lane = |t: &&Tensor| match t.data() {
+        Data::Mapped(m) if m.level == level => Lane { value: m.value.clone(), mapped: true },
+        _ => Lane { value: (*t).clone(), mapped: false },
+    };
+    let lanes: Vec<Lane> = inputs.iter().map(lane).collect();
+    let value = match op.batch(&lanes, n) {
+        Some(value) => value?,
+        None => one_by_one(op, &lanes, n)?,
+    };
+    Ok(Data::Mapped(Box::new(Mapped { level, value })))
+}
+
+/// The batching rule of last resort.
+fn one_by_one(op: &Op, lanes: &[Lane], n: usize) -> Result<Tensor> {
+    let row = |k: usize| {
+        let args: Vec<Tensor> =
+            lanes.iter().map(|l| if l.mapped { l.value.get(k as isize) } else { l.value.clone() }).collect();
+        bind_at(op, &args.iter().collect::<Vec<_>>(), caller())
+    };
+    let rows = (0..n).map(row).collect::<Result<Vec<Tensor>>>()?;
+    match rows.is_empty() {
+        true => Err(err!(Shape, "there are no lanes to map over")),
+        false => Tensor::try_stack(&rows, 0),
+    }
 }
 
 /// How a result was made, if it depends on a live transform newer than the frame it was computed in.
@@ -124,11 +167,14 @@ fn record(
     location: &'static Location<'static>,
 ) -> History {
     let mut deps = Deps::default();
-    if dtype.is_float() {
+    if dtype.is_float() && !op.severs() {
         inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
     }
     if deps.is_empty() {
         return History::default();
+    }
+    if forgets() {
+        return History { deps, id: next_id(), ..History::default() };
     }
     let uses = each(inputs, |t| !t.node().deps.is_empty(), |needs| op.uses(needs));
     let input = |k: usize, t: &Tensor| {
@@ -155,18 +201,45 @@ impl Tensor {
         Node::new(dtype, shape, data, History::default()).into_tensor()
     }
 
-    /// The concrete value, below any tangents.
-    pub(crate) fn value(&self) -> Value<'_> {
+    /// The concrete value of an input of a kernel.
+    fn value(&self) -> Value<'_> {
+        Value { dtype: self.node().dtype, shape: &self.node().shape, data: self.data() }
+    }
+
+    /// The elements, below any tangents; an error where they are not one value, or not known.
+    #[track_caller]
+    pub(crate) fn concrete(&self) -> Result<Value<'_>> {
         match self.data() {
-            Data::Dual(d) => d.primal.value(),
-            data => Value { dtype: self.node().dtype, shape: &self.node().shape, data },
+            Data::Dual(d) => d.primal.concrete(),
+            Data::Mapped(_) => Err(err!(
+                Value,
+                "a value under vmap is many values at once, so that it cannot be read, printed or branched on; \
+                 use Tensor::where_, or cond, to choose lane by lane"
+            )
+            .at(caller())),
+            Data::Traced(_) => Err(err!(
+                Value,
+                "a value is not known while a function is traced, so that it cannot be read, printed or branched on; \
+                 use cond or Tensor::where_, or return it"
+            )
+            .at(caller())),
+            _ => Ok(self.value()),
         }
+    }
+
+    /// The same value without its history; transforms that wrap the value still see it.
+    pub(crate) fn bare(&self) -> Tensor {
+        if self.node().deps.is_empty() {
+            return self.clone();
+        }
+        let node = self.node();
+        Tensor::new(node.dtype, node.shape.clone(), self.data().clone())
     }
 
     /// A new node of equal value that is an input of transform `level`; outer transforms see through it.
     pub(crate) fn leaf(&self, level: u64) -> Tensor {
         let from = self.node();
-        let mut history = record(&Identity.into(), &[self], from.dtype, frame(self.data()), caller());
+        let mut history = record(&Identity.into(), &[self], from.dtype, self.data().frame(), caller());
         if history.id == 0 {
             history.id = next_id();
         }

@@ -33,7 +33,8 @@ impl<X: Tree> Inputs<X> {
     /// Cotangents of the inputs from those of outputs; zeros where there is no connection.
     fn pull(&self, seeds: Seeds) -> Result<X> {
         let mut found: HashMap<u64, Tensor> = HashMap::new();
-        pull(self.level.id(), seeds, |node, g| {
+        pull(self.level.id(), seeds, |link, g| {
+            let node = link.node();
             if node.leaf_of == self.level.id() {
                 found.insert(node.id, g.clone());
             }

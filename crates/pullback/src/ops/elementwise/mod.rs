@@ -112,6 +112,7 @@ macro_rules! rows {
                 })),+]
             }
 
+            #[allow(unused_mut, reason = "some partials read nothing")]
             fn uses(&self, needs: &[bool]) -> Uses {
                 let mut needs = needs.iter();
                 let mut uses = Uses::NOTHING;
@@ -128,6 +129,7 @@ macro_rules! rows {
                 Linearity::$lin
             }
 
+            #[allow(unused_variables, reason = "some partials read nothing")]
             fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
                 let mut t = t.iter();
                 let terms = [$(t.next().and_then(Option::as_ref).map(|t| {
@@ -135,6 +137,10 @@ macro_rules! rows {
                     Partial::chain($d, t)
                 })),+];
                 Ok(terms.into_iter().flatten().reduce(|a, b| a + b).expect("a pushforward has at least one tangent"))
+            }
+
+            fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+                Some(Lane::bind_all(*self, x, n))
             }
 
             fn samples() -> Vec<Sample> {
@@ -193,6 +199,43 @@ fn run2<M: Map2 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
         _ => map::map2::<M, T>(x[0].view(), x[1].view(), out.fill()),
     });
     Ok(())
+}
+
+/// The same value, which nothing is differentiated through.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct StopGradient;
+
+impl Primitive for StopGradient {
+    const NAME: &'static str = "stop_gradient";
+
+    fn infer(&self, x: &[Arg]) -> Result<Aval> {
+        Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
+    }
+
+    fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        out.set(x[0].data.clone());
+        Ok(())
+    }
+
+    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
+        unreachable!("nothing is recorded of it")
+    }
+
+    fn uses(&self, _: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
+
+    fn severs(&self) -> bool {
+        true
+    }
+
+    fn batch(&self, x: &[Lane], _: usize) -> Option<Result<Tensor>> {
+        Some(bind(StopGradient, &[&x[0].value]))
+    }
+
+    fn samples() -> Vec<Sample> {
+        vec![Sample::new(StopGradient, [Draw::Index(5, [2, 3].into())])]
+    }
 }
 
 /// Marks the boundary of a transform.

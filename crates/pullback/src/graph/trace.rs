@@ -1,0 +1,89 @@
+//! Running a function on placeholders, and keeping what it did.
+
+use super::{Graph, Ref, Step};
+use crate::error::{Result, err};
+use crate::ops::{Aval, Op};
+use crate::tape::{Level, caller};
+use crate::tensor::{Data, Tensor, Traced};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+/// A graph that is being built.
+pub(crate) struct Trace {
+    level: Level,
+    state: Mutex<State>,
+}
+
+struct State {
+    graph: Graph,
+    /// Where each captured tensor is among the constants.
+    captured: HashMap<u64, usize>,
+    open: bool,
+}
+
+impl Trace {
+    fn new(inputs: Vec<Aval>) -> Arc<Trace> {
+        let graph = Graph { inputs, consts: Vec::new(), steps: Vec::new(), outputs: Vec::new() };
+        let state = State { graph, captured: HashMap::new(), open: true };
+        Arc::new(Trace { level: Level::new(), state: Mutex::new(state) })
+    }
+
+    pub fn level(&self) -> u64 {
+        self.level.id()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Where a value is in the graph; what comes from outside is captured.
+    fn locate(&self, state: &mut State, t: &Tensor) -> Ref {
+        match t.data() {
+            Data::Traced(d) if d.trace.level() == self.level() => d.at,
+            _ => {
+                let next = state.graph.consts.len();
+                let at = *state.captured.entry(t.address()).or_insert(next);
+                if at == next {
+                    // Holding the tensor keeps its address from being used again.
+                    state.graph.consts.push(t.clone());
+                }
+                Ref::Const(at)
+            }
+        }
+    }
+
+    /// Adds an operation; the result is its first output.
+    #[track_caller]
+    pub fn push(&self, op: &Op, inputs: &[&Tensor], avals: SmallVec<[Aval; 1]>) -> Result<Ref> {
+        let mut state = self.state();
+        if !state.open {
+            return Err(err!(
+                Value,
+                "a placeholder has left the function that was traced; return the value instead of storing it"
+            ));
+        }
+        let args = inputs.iter().map(|t| self.locate(&mut state, t)).collect();
+        let at = Ref::Step(state.graph.steps.len(), 0);
+        state.graph.steps.push(Step { op: op.clone(), args, avals, location: caller() });
+        Ok(at)
+    }
+}
+
+/// What `f` does to inputs of these types, with the tensors it captured as constants.
+pub(crate) fn trace_leaves(
+    f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+    inputs: Vec<Aval>,
+) -> Result<Graph> {
+    let trace = Trace::new(inputs.clone());
+    let placeholder = |(k, aval): (usize, Aval)| {
+        let data = Data::Traced(Box::new(Traced { trace: trace.clone(), at: Ref::Input(k) }));
+        Tensor::new(aval.dtype, aval.shape, data)
+    };
+    let placeholders: Vec<Tensor> = inputs.into_iter().enumerate().map(placeholder).collect();
+    let outputs = f(&placeholders)?;
+    let mut state = trace.state();
+    state.open = false;
+    state.graph.outputs = outputs.iter().map(|t| trace.locate(&mut state, t)).collect();
+    Ok(state.graph.clone().pruned())
+}

@@ -1,0 +1,146 @@
+//! Operations of several outputs: a whole function, a loop, a function with a rule of its own.
+//!
+//! A block is recorded as one node with its inputs, which stands for all outputs together; each output points to it. What it
+//! means to forward mode and to batching is what its body means to them.
+
+use super::{Data, History, Link, Node, Tensor, Traced};
+use crate::DType;
+use crate::error::Result;
+use crate::ops::{Aval, Op};
+use crate::shape::Shape;
+use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed};
+use smallvec::smallvec;
+use std::fmt;
+use std::sync::Arc;
+
+/// A function that is recorded as one operation.
+pub(crate) trait Block: Send + Sync {
+    fn name(&self) -> &'static str;
+
+    /// What it does, in operations.
+    fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
+    fn signature(&self) -> Option<Vec<Aval>> {
+        None
+    }
+
+    /// Contributions to the inputs, and to older values that the body has captured, from the cotangents of the outputs.
+    /// Keeping nothing but the inputs, it runs the body again.
+    fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+        replay(at, gs, |x| self.expand(x))
+    }
+}
+
+/// What the rule of a block sees.
+pub(crate) struct BlockAt<'a> {
+    pub level: u64,
+    /// The block's own id: values with smaller ones existed before it.
+    pub id: u64,
+    pub inputs: &'a [Input],
+}
+
+impl BlockAt<'_> {
+    pub fn x(&self) -> Vec<Tensor> {
+        let value = |i: &Input| match i {
+            Input::Saved(t) => t.clone(),
+            Input::Linked(_) => unreachable!("a block saves its inputs"),
+        };
+        self.inputs.iter().map(value).collect()
+    }
+}
+
+/// Runs `f` on the inputs again, recorded, and pulls the cotangents back through it.
+pub(crate) fn replay(
+    at: &BlockAt,
+    gs: &[Option<Tensor>],
+    f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+) -> Result<Vec<(Link, Tensor)>> {
+    let leaves: Vec<Tensor> =
+        at.x().iter().map(|x| if x.dtype().is_float() { x.leaf(at.level) } else { x.clone() }).collect();
+    let outputs = resumed(at.level, || f(&leaves))?;
+    let mut seeds = Seeds::new();
+    for (y, g) in outputs.iter().zip(gs) {
+        if let Some(g) = g
+            && y.node().deps.contains(at.level)
+        {
+            seeds.push((y.link(), g.clone()));
+        }
+    }
+    drop(outputs);
+    let mut out = Vec::new();
+    pull(at.level, seeds, |link, g| {
+        let node = link.node();
+        if let Some(k) = leaves.iter().position(|l| l.node().id == node.id) {
+            out.push((at.inputs[k].link(), g.clone()));
+            return Ok(Walk::Stop);
+        }
+        // What was there before the block is the business of the walk that called.
+        if node.id < at.id {
+            out.push((link.clone(), g.clone()));
+            return Ok(Walk::Stop);
+        }
+        Ok(Walk::On)
+    })?;
+    Ok(out)
+}
+
+impl fmt::Debug for dyn Block {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl PartialEq for dyn Block {
+    fn eq(&self, other: &dyn Block) -> bool {
+        std::ptr::addr_eq(self, other)
+    }
+}
+
+/// Applies a block.
+#[track_caller]
+pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+    let location = caller();
+    let name = block.name();
+    let fail = |e: crate::Error| e.in_op(name).at(location);
+    let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
+    let innermost = inputs.iter().map(|t| t.data()).find(|d| frame != 0 && d.frame() == frame);
+    let outputs = match (innermost, block.signature()) {
+        (Some(Data::Traced(t)), Some(avals)) => {
+            let op = Op::Block(block.clone());
+            let at = t.trace.push(&op, inputs, avals.clone().into()).map_err(fail)?;
+            let output = |(slot, aval): (usize, Aval)| {
+                let data = Data::Traced(Box::new(Traced { trace: t.trace.clone(), at: at.slot(slot) }));
+                Tensor::new(aval.dtype, aval.shape, data)
+            };
+            avals.into_iter().enumerate().map(output).collect()
+        }
+        _ => {
+            let bare: Vec<Tensor> = inputs.iter().map(|t| t.bare()).collect();
+            // A concrete run need not be recorded for anyone. Inside a wrapped one, older transforms look on.
+            let run = || block.expand(&bare);
+            if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?
+        }
+    };
+    let mut deps = Deps::default();
+    inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
+    // What the body captured shows in its outputs.
+    outputs.iter().for_each(|t| deps.join(&t.node().deps, t.data().frame()));
+    if deps.is_empty() {
+        return Ok(outputs);
+    }
+    let saved = inputs.iter().map(|t| Input::Saved((*t).clone())).collect();
+    let record = Record { op: Op::Block(block), inputs: saved, location };
+    let history = History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
+    let whole = Node::new(DType::Bool, Shape::default(), Data::Gone, history).into_tensor();
+    let output = |(slot, t): (usize, Tensor)| {
+        if !t.dtype().is_float() {
+            return t.bare();
+        }
+        let record = Record { op: Op::Slot(slot), inputs: smallvec![Input::Linked(whole.link())], location };
+        let history =
+            History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
+        Node::new(t.dtype(), t.node().shape.clone(), t.data().clone(), history).into_tensor()
+    };
+    Ok(outputs.into_iter().enumerate().map(output).collect())
+}

@@ -1,0 +1,105 @@
+//! Trading time for memory: keep the inputs of a function, and run it again for the pullback.
+
+use super::{Tree, from_leaves};
+use crate::error::{Result, or_panic};
+use crate::graph::{call, trace_leaves};
+use crate::ops::Aval;
+use crate::tensor::{Block, Tensor, bind_block};
+use std::panic::Location;
+use std::sync::{Arc, Mutex};
+
+/// The types of a tree's leaves.
+pub(crate) fn avals<X: Tree>(x: &X) -> Vec<Aval> {
+    x.leaves().iter().map(|t| Aval { dtype: t.dtype(), shape: t.node().shape.clone() }).collect()
+}
+
+/// The same function, of which only the inputs are kept for the pullback, where it runs again.
+///
+/// The function is traced, so it may borrow: what it captures becomes an input, and gets its gradient. It may not branch on
+/// values; for that there is [`checkpoint_dynamic`].
+///
+/// ```
+/// use pullback::prelude::*;
+/// let w = Tensor::scalar(2.0).requires_grad();
+/// let block = checkpoint(|x: &Tensor| (x * &w).sin().exp());
+/// block(&Tensor::scalar(0.5)).backward();
+/// assert!(w.grad().is_some());
+/// ```
+#[track_caller]
+pub fn checkpoint<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
+    let location = Location::caller();
+    move |x| or_panic(traced(&f, x).map_err(|e| e.in_op("checkpoint").at(location)))
+}
+
+fn traced<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<Y> {
+    let mut structure = None;
+    let run = |leaves: &[Tensor]| {
+        let y = f(&from_leaves(x, leaves.iter().cloned()));
+        let outputs = y.leaves().into_iter().cloned().collect();
+        structure = Some(y);
+        Ok(outputs)
+    };
+    let graph = trace_leaves(run, avals(x))?;
+    let outputs = call("checkpoint", graph, &x.leaves())?;
+    let structure = structure.expect("the function was traced");
+    Ok(from_leaves(&structure, outputs))
+}
+
+/// [`checkpoint`] by running the closure itself again, so that loops and branches on values work inside it. It owns what it
+/// captures; captured tensors get their gradients.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let halve = checkpoint_dynamic(|x: &Tensor| {
+///     let mut y = x.clone();
+///     while y.item() > 1.0 {
+///         y = y * 0.5;
+///     }
+///     y
+/// });
+/// assert_eq!(grad(halve)(&Tensor::scalar(6.0)).item(), 0.125);
+/// ```
+#[track_caller]
+pub fn checkpoint_dynamic<X, Y, F>(f: F) -> impl Fn(&X) -> Y
+where
+    X: Tree + Clone + Send + Sync + 'static,
+    Y: Tree + Send + 'static,
+    F: Fn(&X) -> Y + Send + Sync + 'static,
+{
+    let location = Location::caller();
+    let f = Arc::new(f);
+    move |x: &X| {
+        let last: Arc<Mutex<Option<Y>>> = Arc::default();
+        let body = Dynamic { f: f.clone(), like: x.clone(), last: last.clone() };
+        let outputs = bind_block(Arc::new(body), &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location));
+        let outputs = or_panic(outputs);
+        let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");
+        from_leaves(&structure, outputs)
+    }
+}
+
+struct Dynamic<X, Y, F> {
+    f: Arc<F>,
+    /// The structure of the input.
+    like: X,
+    /// The last result, for its structure.
+    last: Arc<Mutex<Option<Y>>>,
+}
+
+impl<X, Y, F> Block for Dynamic<X, Y, F>
+where
+    X: Tree + Send + Sync,
+    Y: Tree + Send,
+    F: Fn(&X) -> Y + Send + Sync,
+{
+    fn name(&self) -> &'static str {
+        "checkpoint"
+    }
+
+    fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
+        let y = (self.f)(&from_leaves(&self.like, x.iter().cloned()));
+        let outputs = y.leaves().into_iter().cloned().collect();
+        *self.last.lock().unwrap_or_else(|e| e.into_inner()) = Some(y);
+        Ok(outputs)
+    }
+}
