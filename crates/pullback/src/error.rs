@@ -23,6 +23,12 @@ pub enum ErrorKind {
     NotFinite,
     /// A value that had to be copied in [`strict`](crate::strict) mode.
     Copied,
+    /// Trees that do not have the same structure.
+    Structure,
+    /// A file that could not be read or written.
+    Io,
+    /// Bytes that are not what the format asks for.
+    Format,
 }
 
 /// Why an operation could not be done: the operation, its inputs, the rule that was broken, the line of the
