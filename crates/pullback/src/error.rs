@@ -57,6 +57,12 @@ impl Error {
         Error(Box::new(Inner { kind, op: None, message: message.into(), location: None }))
     }
 
+    /// Puts the place where it happened before the message.
+    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
+    }
+
     /// Names the operation, unless an inner one was named already.
     pub(crate) fn in_op(mut self, op: &'static str) -> Self {
         self.0.op.get_or_insert(op);

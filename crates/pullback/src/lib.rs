@@ -33,6 +33,7 @@ mod error;
 pub mod memory;
 pub mod number;
 mod ops;
+pub mod save;
 mod shape;
 mod tape;
 mod tensor;
@@ -41,6 +42,7 @@ mod transform;
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
 pub use pullback_macros::Tree;
+pub use save::{load, save};
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
 pub use tensor::{
