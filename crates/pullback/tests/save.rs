@@ -340,7 +340,7 @@ fn by_the_reference(x: &Tensors) -> Vec<u8> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, failure_persistence: None, ..Default::default() })]
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..Default::default() })]
 
     #[test]
     fn the_bytes_are_those_of_the_reference(x in tensors()) {

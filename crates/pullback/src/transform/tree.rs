@@ -198,3 +198,15 @@ pub(crate) fn from_leaves<X: Tree>(like: &X, leaves: impl IntoIterator<Item = Te
     let mut leaves = leaves.into_iter();
     like.map(&mut |_| leaves.next().expect("one tensor for each leaf"))
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::{Tensor, Tree};
+
+    #[test]
+    fn the_derive_works_inside_of_this_crate() {
+        #[derive(Tree)]
+        struct Point(Tensor, Tensor);
+        assert_eq!(Point(Tensor::scalar(1.0), Tensor::scalar(2.0)).names(), ["0", "1"]);
+    }
+}
