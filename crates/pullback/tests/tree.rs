@@ -290,6 +290,12 @@ fn numbers_and_strings_have_no_leaves() {
 }
 
 #[test]
+#[should_panic(expected = "grad: the input has no tensors; to differentiate with respect to a number")]
+fn a_number_is_not_its_own_gradient() {
+    grad(|x: &f64| s(x * x))(&3.0);
+}
+
+#[test]
 fn a_wrong_number_of_leaves_is_an_error() {
     let x = (s(1.0), vec![s(2.0), s(3.0)]);
     for n in [0, 2, 4] {
