@@ -274,7 +274,7 @@ fn hostile_files_are_refused() {
         ("expected", format!("{{\"x\":{}", "[".repeat(100_000))),
     ];
     for (expected, header) in cases {
-        let e = from_bytes(&single("x", &[2]), &file(header, &[0; 8])).err().expect(header);
+        let e = from_bytes(&single("x", &[2]), &file(header, &[0; 8])).expect_err(header);
         assert_eq!(e.kind(), ErrorKind::Format, "{header}: {e}");
         assert!(e.to_string().contains(expected), "{header}: {e}");
     }
