@@ -23,6 +23,12 @@ pub enum ErrorKind {
     NotFinite,
     /// A value that had to be copied in [`strict`](crate::strict) mode.
     Copied,
+    /// Trees that do not have the same structure.
+    Structure,
+    /// A file that could not be read or written.
+    Io,
+    /// Bytes that are not what the format asks for.
+    Format,
 }
 
 /// Why an operation could not be done: the operation, its inputs, the rule that was broken, the line of the
@@ -49,6 +55,12 @@ pub type Result<T> = std::result::Result<T, Error>;
 impl Error {
     pub(crate) fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
         Error(Box::new(Inner { kind, op: None, message: message.into(), location: None }))
+    }
+
+    /// Puts the place where it happened before the message.
+    pub(crate) fn within(mut self, place: impl fmt::Display) -> Self {
+        self.0.message = format!("{place}: {}", self.0.message);
+        self
     }
 
     /// Names the operation, unless an inner one was named already.

@@ -23,6 +23,9 @@
 //! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`check`] to test a
 //! derivative of your own.
 
+// The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
+extern crate self as pullback;
+
 mod backend;
 pub mod check;
 mod dtype;
@@ -31,6 +34,7 @@ mod graph;
 pub mod memory;
 pub mod number;
 mod ops;
+pub mod save;
 mod shape;
 mod small;
 mod tape;
@@ -40,6 +44,8 @@ mod transform;
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
 pub use graph::Graph;
+pub use pullback_macros::Tree;
+pub use save::{load, save};
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
 pub use tensor::{

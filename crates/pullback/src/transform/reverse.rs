@@ -55,6 +55,14 @@ fn run<X: Tree>(
     name: &'static str,
     location: &'static Location<'static>,
 ) -> Result<(Tensor, X)> {
+    // A number is a tree without leaves, and would come back as it is: better no gradient than that one.
+    if x.leaves().is_empty() {
+        let e = err!(
+            Gradient,
+            "the input has no tensors; to differentiate with respect to a number, put it into a tensor"
+        );
+        return Err(e.in_op(name).at(location));
+    }
     let inputs = Inputs::new(x, name, location)?;
     let y = f(&inputs.tree);
     if y.numel() != 1 {

@@ -1,38 +1,166 @@
 //! Structures of tensors: what functions take and return.
 
-use crate::Tensor;
-use std::fmt::Write;
+mod containers;
 
-/// A value made of tensors: a tensor, a tuple, an array, a `Vec`, an `Option` or a structure of these.
+use crate::Tensor;
+use crate::error::{Error, Result, err, or_panic};
+use std::fmt::{self, Display, Write};
+use std::panic::Location;
+
+/// A value made of tensors: a tensor, a tuple, an array, a `Vec`, an `Option`, a map, or a struct or enum of these by
+/// `#[derive(Tree)]`.
 ///
-/// Transforms take and return trees; the gradient with respect to a tree is a tree of the same type.
+/// Transforms take and return trees; the gradient with respect to a tree is a tree of the same type. The tensors are
+/// the *leaves*, and each has a path, such as `layers.0.weight`, which is its name. All else is *static structure*, and is
+/// copied: the lengths of lists, the keys of maps, whether an `Option` holds something, the variant of an enum, and
+/// numbers, truth values and strings. To differentiate with respect to a number, put it into a tensor.
 ///
 /// ```
 /// use pullback::prelude::*;
-/// let x = (Tensor::scalar(1.0), vec![Tensor::scalar(2.0), Tensor::scalar(3.0)]);
-/// assert_eq!(x.names(), ["0", "1.0", "1.1"]);
-/// let g = grad(|(a, b): &(Tensor, Vec<Tensor>)| a * &b[0] * &b[1])(&x);
-/// assert_eq!(g.1[1].item(), 2.0);
+///
+/// #[derive(Tree)]
+/// struct Line {
+///     slope: Tensor,
+///     offsets: Vec<Tensor>,
+/// }
+///
+/// let line = Line { slope: Tensor::scalar(2.0), offsets: vec![Tensor::scalar(3.0), Tensor::scalar(4.0)] };
+/// assert_eq!(line.names(), ["slope", "offsets.0", "offsets.1"]);
+///
+/// let g: Line = grad(|l: &Line| &l.slope * &l.offsets[0] * &l.offsets[1])(&line);
+/// assert_eq!(g.offsets[1].item(), 6.0);
 /// ```
+#[diagnostic::on_unimplemented(
+    label = "not a tree of tensors",
+    note = "put `#[derive(Tree)]` on the type, or `#[tree(skip)]` on a field of this type that is static"
+)]
 pub trait Tree: Sized {
     /// Calls `f` with every tensor and its path, in a fixed order.
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor));
 
     /// The same structure with every tensor replaced, in the order of [`visit`](Tree::visit).
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = (Tensor::scalar(1.0), vec![Tensor::scalar(2.0)]);
+    /// assert_eq!(x.map(&mut |t| t * 10.0).1[0].item(), 20.0);
+    /// ```
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self;
 
     /// The tensors.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = (Tensor::zeros([2]), [Tensor::zeros([3]), Tensor::zeros([4])]);
+    /// assert_eq!(x.leaves().iter().map(|t| t.numel()).sum::<usize>(), 9);
+    /// ```
     fn leaves(&self) -> Vec<&Tensor> {
         let mut out = Vec::new();
         self.visit(&mut Path::default(), &mut |_, t| out.push(t));
         out
     }
 
-    /// The paths of the tensors: field names and positions, joined by dots.
+    /// The paths of the tensors: field names, keys and positions, joined by dots. A tensor alone has the empty path.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = (Tensor::zeros([2]), [Tensor::zeros([3]), Tensor::zeros([4])]);
+    /// assert_eq!(x.names(), ["0", "1.0", "1.1"]);
+    /// ```
     fn names(&self) -> Vec<String> {
+        self.named().into_iter().map(|(name, _)| name).collect()
+    }
+
+    /// The tensors with their paths.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = vec![Tensor::zeros([2, 3]), Tensor::zeros([3])];
+    /// let lines: Vec<String> = x.named().iter().map(|(name, t)| format!("{name}: {:?}", t.shape())).collect();
+    /// assert_eq!(lines, ["0: [2, 3]", "1: [3]"]);
+    /// ```
+    fn named(&self) -> Vec<(String, &Tensor)> {
         let mut out = Vec::new();
-        self.visit(&mut Path::default(), &mut |p, _| out.push(p.to_string()));
+        self.visit(&mut Path::default(), &mut |p, t| out.push((p.to_string(), t)));
         out
+    }
+
+    /// The tensors, as a list of their own. [`unflatten`](Tree::unflatten) puts such a list back into the structure.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = (Tensor::scalar(1.0), Some(Tensor::scalar(2.0)));
+    /// let doubled = x.flatten().iter().map(|t| t * 2.0).collect();
+    /// assert_eq!(x.unflatten(doubled)?.1.unwrap().item(), 4.0);
+    /// # Ok::<(), pullback::Error>(())
+    /// ```
+    fn flatten(&self) -> Vec<Tensor> {
+        self.leaves().into_iter().cloned().collect()
+    }
+
+    /// This structure with the given tensors as its leaves, of whatever shapes and types; an error if there are too many
+    /// or too few of them.
+    #[track_caller]
+    fn unflatten(&self, leaves: Vec<Tensor>) -> Result<Self> {
+        let n = self.leaves().len();
+        if n != leaves.len() {
+            let e = err!(Structure, "the tree has {n} leaves, but {} tensors were given", leaves.len());
+            return Err(e.in_op("unflatten").at(Location::caller()));
+        }
+        Ok(from_leaves(self, leaves))
+    }
+
+    /// Combines two trees of the same structure leaf by leaf. Static parts are those of `self`.
+    ///
+    /// Panics if the trees do not have the [`same_structure`](Tree::same_structure).
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = (Tensor::scalar(1.0), Tensor::scalar(2.0));
+    /// let g = (Tensor::scalar(10.0), Tensor::scalar(20.0));
+    /// let next = x.zip(&g, |x, g| x - 0.1 * g);
+    /// assert_eq!((next.0.item(), next.1.item()), (0.0, 0.0));
+    /// ```
+    #[track_caller]
+    fn zip(&self, other: &Self, f: impl FnMut(&Tensor, &Tensor) -> Tensor) -> Self {
+        or_panic(self.try_zip(other, f))
+    }
+
+    /// [`zip`](Tree::zip), with an error if the structures differ.
+    #[track_caller]
+    fn try_zip(&self, other: &Self, mut f: impl FnMut(&Tensor, &Tensor) -> Tensor) -> Result<Self> {
+        difference(self, other).map_or(Ok(()), |e| Err(e.in_op("zip").at(Location::caller())))?;
+        let mut others = other.leaves().into_iter();
+        Ok(self.map(&mut |x| f(x, others.next().expect("as many leaves as names"))))
+    }
+
+    /// An error that names the first difference, unless both trees have leaves of the same names in the same order.
+    /// Shapes, element types and static parts are not compared.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let (a, b) = (Tensor::zeros([2]), Tensor::zeros([3]));
+    /// assert!((a.clone(), b.clone()).same_structure(&[a.clone(), b.clone()]).is_ok());
+    /// let e = vec![a.clone()].same_structure(&vec![a, b]).unwrap_err();
+    /// assert!(e.to_string().contains("only the second tree has the leaf `1`"));
+    /// ```
+    #[track_caller]
+    fn same_structure(&self, other: &impl Tree) -> Result<()> {
+        difference(self, other).map_or(Ok(()), |e| Err(e.in_op("same_structure").at(Location::caller())))
+    }
+}
+
+/// The first difference in structure.
+fn difference(a: &impl Tree, b: &impl Tree) -> Option<Error> {
+    let (a, b) = (a.names(), b.names());
+    let k = a.iter().zip(&b).position(|(a, b)| a != b).unwrap_or(a.len().min(b.len()));
+    match (a.get(k), b.get(k)) {
+        (None, None) => None,
+        (Some(a), Some(b)) => {
+            Some(err!(Structure, "leaf {k} is `{a}` in the first tree and `{b}` in the second"))
+        }
+        (Some(a), None) => Some(err!(Structure, "only the first tree has the leaf `{a}`")),
+        (None, Some(b)) => Some(err!(Structure, "only the second tree has the leaf `{b}`")),
     }
 }
 
@@ -42,7 +170,13 @@ pub struct Path(String);
 
 impl Path {
     /// Runs `f` with one more segment.
-    pub fn at<T>(&mut self, segment: impl std::fmt::Display, f: impl FnOnce(&mut Path) -> T) -> T {
+    ///
+    /// ```
+    /// use pullback::Path;
+    /// let name = Path::default().at("layers", |p| p.at(0, |p| p.to_string()));
+    /// assert_eq!(name, "layers.0");
+    /// ```
+    pub fn at<T>(&mut self, segment: impl Display, f: impl FnOnce(&mut Path) -> T) -> T {
         let n = self.0.len();
         let dot = if n == 0 { "" } else { "." };
         // Writing to a string does not fail.
@@ -53,8 +187,8 @@ impl Path {
     }
 }
 
-impl std::fmt::Display for Path {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl Display for Path {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
     }
 }
@@ -65,82 +199,14 @@ pub(crate) fn from_leaves<X: Tree>(like: &X, leaves: impl IntoIterator<Item = Te
     like.map(&mut |_| leaves.next().expect("one tensor for each leaf"))
 }
 
-impl Tree for Tensor {
-    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
-        f(path, self);
+#[cfg(test)]
+mod tests {
+    use crate::{Tensor, Tree};
+
+    #[test]
+    fn the_derive_works_inside_of_this_crate() {
+        #[derive(Tree)]
+        struct Point(Tensor, Tensor);
+        assert_eq!(Point(Tensor::scalar(1.0), Tensor::scalar(2.0)).names(), ["0", "1"]);
     }
-
-    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
-        f(self)
-    }
-}
-
-impl Tree for () {
-    fn visit<'a>(&'a self, _: &mut Path, _: &mut dyn FnMut(&Path, &'a Tensor)) {}
-
-    fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {}
-}
-
-impl<T: Tree> Tree for Vec<T> {
-    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
-        self.iter().enumerate().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
-    }
-
-    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
-        self.iter().map(|t| t.map(f)).collect()
-    }
-}
-
-impl<T: Tree, const N: usize> Tree for [T; N] {
-    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
-        self.iter().enumerate().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
-    }
-
-    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
-        std::array::from_fn(|k| self[k].map(f))
-    }
-}
-
-impl<T: Tree> Tree for Option<T> {
-    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
-        self.iter().for_each(|t| t.visit(path, f));
-    }
-
-    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
-        self.as_ref().map(|t| t.map(f))
-    }
-}
-
-impl<T: Tree> Tree for Box<T> {
-    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
-        (**self).visit(path, f);
-    }
-
-    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
-        Box::new((**self).map(f))
-    }
-}
-
-macro_rules! tuples {
-    ($(($($T:ident $k:tt),+))*) => {$(
-        impl<$($T: Tree),+> Tree for ($($T,)+) {
-            fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
-                $(path.at($k, |p| self.$k.visit(p, f));)+
-            }
-
-            fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
-                ($(self.$k.map(f),)+)
-            }
-        }
-    )*};
-}
-tuples! {
-    (A 0)
-    (A 0, B 1)
-    (A 0, B 1, C 2)
-    (A 0, B 1, C 2, D 3)
-    (A 0, B 1, C 2, D 3, E 4)
-    (A 0, B 1, C 2, D 3, E 4, F 5)
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
-    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
 }

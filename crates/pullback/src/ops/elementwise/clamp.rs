@@ -50,10 +50,9 @@ impl Primitive for Clamp {
     }
 
     fn samples() -> Vec<Sample> {
-        let op = Clamp { low: -0.6, high: 0.7 };
-        vec![
-            Sample::new(op, [Draw::new(Domain::any, &[7])]),
-            Sample::new(op, [Draw::new(Domain::nonzero, &[2, 3])]),
-        ]
+        // Bounds at a distance from every draw.
+        let op = Clamp { low: -1.0, high: 1.0 };
+        let of = |s: &[usize]| Sample::new(op, [Draw::new(Domain::fractional, s)]);
+        vec![of(&[7]), of(&[2, 3])]
     }
 }

@@ -1,0 +1,12 @@
+use pullback::prelude::*;
+
+struct Handle;
+
+#[derive(Tree)]
+struct Layer {
+    weight: Tensor,
+    #[tree(skip)]
+    handle: Handle,
+}
+
+fn main() {}

@@ -1,0 +1,133 @@
+//! The trees of the standard library's types.
+
+use super::{Path, Tree};
+use crate::Tensor;
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::Display;
+use std::hash::{BuildHasher, Hash};
+use std::marker::PhantomData;
+
+impl Tree for Tensor {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        f(path, self);
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        f(self)
+    }
+}
+
+/// Static parts: they have no leaves, and are cloned.
+macro_rules! without_leaves {
+    ($($t:ty),+) => {$(
+        impl Tree for $t {
+            fn visit<'a>(&'a self, _: &mut Path, _: &mut dyn FnMut(&Path, &'a Tensor)) {}
+
+            fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+                self.clone()
+            }
+        }
+    )+};
+}
+without_leaves!((), bool, u8, u32, u64, usize, i32, i64, f32, f64, String, &str);
+
+impl<T: ?Sized> Tree for PhantomData<T> {
+    fn visit<'a>(&'a self, _: &mut Path, _: &mut dyn FnMut(&Path, &'a Tensor)) {}
+
+    fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        PhantomData
+    }
+}
+
+impl<T: Tree> Tree for Vec<T> {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        self.iter().enumerate().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        self.iter().map(|t| t.map(f)).collect()
+    }
+}
+
+impl<T: Tree, const N: usize> Tree for [T; N] {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        self.iter().enumerate().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        std::array::from_fn(|k| self[k].map(f))
+    }
+}
+
+impl<T: Tree> Tree for Option<T> {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        self.iter().for_each(|t| t.visit(path, f));
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        self.as_ref().map(|t| t.map(f))
+    }
+}
+
+impl<T: Tree> Tree for Box<T> {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        (**self).visit(path, f);
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        Box::new((**self).map(f))
+    }
+}
+
+impl<K: Display + Ord + Clone, V: Tree> Tree for BTreeMap<K, V> {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        self.iter().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        self.iter().map(|(k, t)| (k.clone(), t.map(f))).collect()
+    }
+}
+
+/// In the order of the keys, so that the order of the leaves does not depend on the hasher.
+impl<K: Display + Ord + Hash + Clone, V: Tree, S: BuildHasher + Clone> Tree for HashMap<K, V, S> {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        sorted(self).into_iter().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        let mut out = HashMap::with_capacity_and_hasher(self.len(), self.hasher().clone());
+        out.extend(sorted(self).into_iter().map(|(k, t)| (k.clone(), t.map(f))));
+        out
+    }
+}
+
+fn sorted<K: Ord, V, S>(map: &HashMap<K, V, S>) -> Vec<(&K, &V)> {
+    let mut entries: Vec<(&K, &V)> = map.iter().collect();
+    entries.sort_unstable_by_key(|&(k, _)| k);
+    entries
+}
+
+macro_rules! tuples {
+    ($(($($T:ident $k:tt),+))*) => {$(
+        impl<$($T: Tree),+> Tree for ($($T,)+) {
+            fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+                $(path.at($k, |p| self.$k.visit(p, f));)+
+            }
+
+            fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+                ($(self.$k.map(f),)+)
+            }
+        }
+    )*};
+}
+tuples! {
+    (A 0)
+    (A 0, B 1)
+    (A 0, B 1, C 2)
+    (A 0, B 1, C 2, D 3)
+    (A 0, B 1, C 2, D 3, E 4)
+    (A 0, B 1, C 2, D 3, E 4, F 5)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6)
+    (A 0, B 1, C 2, D 3, E 4, F 5, G 6, H 7)
+}
