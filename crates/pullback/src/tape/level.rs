@@ -46,7 +46,7 @@ impl Drop for Level {
 }
 
 fn is_alive(id: u64) -> bool {
-    id == AMBIENT || id % SLOTS == 0 || LIVE[(id % SLOTS) as usize].load(Relaxed) == id
+    id == AMBIENT || id.is_multiple_of(SLOTS) || LIVE[(id % SLOTS) as usize].load(Relaxed) == id
 }
 
 /// The transforms that a value depends on, in rising order.
@@ -54,6 +54,7 @@ fn is_alive(id: u64) -> bool {
 pub(crate) struct Deps(SmallVec<[u64; 2]>);
 
 impl Deps {
+    #[cfg(test)]
     pub fn of(level: u64) -> Deps {
         Deps(SmallVec::from_slice(&[level]))
     }

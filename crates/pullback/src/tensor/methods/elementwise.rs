@@ -43,17 +43,22 @@ macro_rules! table_method {
 }
 
 macro_rules! try_method {
-    ($m:ident $try:ident($($b:ident)?) $P:ident) => {
+    ($m:ident $try:ident() $P:ident) => {
+        try_method! { @ $m $try() -> |x| bind($P, &[x]) }
+    };
+    ($m:ident $try:ident($b:ident) $P:ident) => {
+        try_method! { @ $m $try<'a>($b: impl Into<Operand<'a>>) -> |x| binary($P, x, $b.into()) }
+    };
+    (@ $m:ident $try:ident$(<$l:lifetime>)?($($b:ident: $t:ty)?) -> |$x:ident| $body:expr) => {
         impl Tensor {
             #[doc = concat!("The operator of [`", stringify!($m), "`](std::ops), with bad arguments as an error.")]
             #[track_caller]
-            pub fn $try<'a>(&self $(, $b: impl Into<Operand<'a>>)?) -> Result<Tensor> {
-                try_method!(@ self, $P $(, $b)?)
+            pub fn $try$(<$l>)?(&self $(, $b: $t)?) -> Result<Tensor> {
+                let $x = self;
+                $body
             }
         }
     };
-    (@ $self:ident, $P:ident) => { bind($P, &[$self]) };
-    (@ $self:ident, $P:ident, $b:ident) => { binary($P, $self, $b.into()) };
 }
 elementwise_table!(table_methods);
 
