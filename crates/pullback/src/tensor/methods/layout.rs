@@ -3,7 +3,7 @@
 use super::methods;
 use crate::error::{Result, err, or_panic};
 use crate::ops::*;
-use crate::shape::{Axes, Shape, axis, resolve};
+use crate::shape::{Axes, Shape, axis, resolve, signed};
 use crate::tape::caller;
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
@@ -14,10 +14,10 @@ pub struct Lengths(SmallVec<[isize; 4]>);
 macro_rules! lengths {
     ($($t:ty),*) => {$(
         impl<const N: usize> From<[$t; N]> for Lengths {
-            fn from(s: [$t; N]) -> Self { Lengths(s.iter().map(|&n| n as isize).collect()) }
+            fn from(s: [$t; N]) -> Self { s.as_slice().into() }
         }
         impl From<&[$t]> for Lengths {
-            fn from(s: &[$t]) -> Self { Lengths(s.iter().map(|&n| n as isize).collect()) }
+            fn from(s: &[$t]) -> Self { Lengths(s.iter().map(|&n| signed(n)).collect()) }
         }
         impl From<Vec<$t>> for Lengths {
             fn from(s: Vec<$t>) -> Self { s.as_slice().into() }

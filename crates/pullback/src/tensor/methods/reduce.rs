@@ -1,9 +1,11 @@
 //! Reductions: over all axes, over some, and keeping them with length 1.
 
 use super::methods;
+use crate::DType;
 use crate::error::{Result, or_panic};
 use crate::ops::*;
-use crate::shape::{Axes, axes};
+use crate::shape::{Axes, axes, signed};
+use crate::tape::caller;
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
@@ -13,13 +15,13 @@ pub struct AxisList(SmallVec<[isize; 4]>);
 macro_rules! axis_list {
     ($($t:ty),*) => {$(
         impl From<$t> for AxisList {
-            fn from(a: $t) -> Self { AxisList(SmallVec::from_slice(&[a as isize])) }
+            fn from(a: $t) -> Self { [a].into() }
         }
         impl<const N: usize> From<[$t; N]> for AxisList {
-            fn from(a: [$t; N]) -> Self { AxisList(a.iter().map(|&a| a as isize).collect()) }
+            fn from(a: [$t; N]) -> Self { a.as_slice().into() }
         }
         impl From<&[$t]> for AxisList {
-            fn from(a: &[$t]) -> Self { AxisList(a.iter().map(|&a| a as isize).collect()) }
+            fn from(a: &[$t]) -> Self { AxisList(a.iter().map(|&a| signed(a)).collect()) }
         }
     )*};
 }
@@ -55,7 +57,7 @@ macro_rules! reductions {
 
 #[track_caller]
 fn named(op: &'static str, x: &Tensor, list: AxisList) -> Result<Axes> {
-    axes(&list.0, x.rank()).map_err(|e| e.in_op(op).at(crate::tape::caller()))
+    axes(&list.0, x.rank()).map_err(|e| e.in_op(op).at(caller()))
 }
 
 /// How many elements go into each result.
@@ -63,22 +65,39 @@ fn count(x: &Tensor, over: &[usize]) -> f64 {
     over.iter().map(|&a| x.shape()[a] as f64).product()
 }
 
+#[track_caller]
 fn float(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.dtype().is_float() { Ok(()) } else { Err(needs_float(x.dtype()).in_op(op)) }
+    if x.dtype().is_float() { Ok(()) } else { Err(needs_float(x.dtype()).in_op(op).at(caller())) }
+}
+
+/// Applies `f` to halves as single precision: a sum of 1000 numbers of 100 is too large for f16, their mean is not.
+#[track_caller]
+fn widened(x: &Tensor, over: Axes, f: fn(&Tensor, Axes) -> Result<Tensor>) -> Result<Tensor> {
+    match x.dtype() {
+        DType::F16 | DType::BF16 => f(&x.try_cast(DType::F32)?, over)?.try_cast(x.dtype()),
+        _ => f(x, over),
+    }
 }
 
 #[track_caller]
 fn mean(x: &Tensor, over: Axes) -> Result<Tensor> {
     float("mean", x)?;
-    let n = count(x, &over);
-    Ok(bind(Sum { axes: over }, &[x])? * (1.0 / n))
+    widened(x, over, |x, over| {
+        let n = count(x, &over);
+        bind(Sum { axes: over }, &[x])?.try_div(n)
+    })
 }
 
 /// Mean of the squared distances from the mean. Two passes: the textbook formula in one cancels.
 #[track_caller]
 fn var(x: &Tensor, over: Axes) -> Result<Tensor> {
     float("var", x)?;
-    let centre = mean(x, over.clone())?.try_reshape(&x.node().shape.with_ones(&over))?;
+    widened(x, over, squared_deviation)
+}
+
+#[track_caller]
+fn squared_deviation(x: &Tensor, over: Axes) -> Result<Tensor> {
+    let centre = mean(x, over.clone())?.try_reshape(x.node().shape.with_ones(&over))?;
     mean(&(x - centre).square(), over)
 }
 
@@ -86,6 +105,8 @@ fn var(x: &Tensor, over: Axes) -> Result<Tensor> {
 /// rule that divides by the factor would fail.
 #[track_caller]
 fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
+    // As sums are.
+    let x = &if x.dtype().is_float() { x.clone() } else { x.try_cast(DType::I64)? };
     let kept: Axes = (0..x.rank()).filter(|a| !over.contains(a)).collect();
     let shape = x.node().shape.without(&over);
     let n: usize = over.iter().map(|&a| x.shape()[a]).product();
@@ -96,7 +117,7 @@ fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
     while n > 1 {
         let half = n / 2;
         let pairs = y.narrowed(last, 0, half) * y.narrowed(last, half, half);
-        y = if n % 2 == 0 {
+        y = if n.is_multiple_of(2) {
             pairs
         } else {
             Tensor::concat(&[&pairs, &y.narrowed(last, n - 1, 1)], last as isize)
@@ -119,7 +140,7 @@ reductions! {
     sum try_sum sum_axes try_sum_axes sum_axes_keep try_sum_axes_keep = |x: &Tensor, axes| bind(Sum { axes }, &[x]);
     /// Mean of all elements; NaN if there are none.
     mean try_mean mean_axes try_mean_axes mean_axes_keep try_mean_axes_keep = mean;
-    /// Product of all elements.
+    /// Product of all elements; of integers and truth values as i64.
     prod try_prod prod_axes try_prod_axes prod_axes_keep try_prod_axes_keep = prod;
     /// Largest element; equal ones share the gradient. NaN wins.
     ///
