@@ -40,8 +40,19 @@ impl Pending {
 pub(crate) fn pull(
     level: u64,
     seeds: Seeds,
+    visit: impl FnMut(&Node, &Tensor) -> Result<Walk>,
+) -> Result<()> {
+    pull_along(level, seeds, |_| true, visit)
+}
+
+/// [`pull`] that enters only some nodes: the cotangents of the others are not even computed.
+pub(crate) fn pull_along(
+    level: u64,
+    seeds: Seeds,
+    enter: impl Fn(&Node) -> bool,
     mut visit: impl FnMut(&Node, &Tensor) -> Result<Walk>,
 ) -> Result<()> {
+    let enter = |node: &Node| node.deps.contains(level) && enter(node);
     let mut pending = Pending(BTreeMap::new());
     suspended(level, || {
         for (link, g) in seeds {
@@ -56,7 +67,7 @@ pub(crate) fn pull(
                 continue;
             }
             let Some(record) = &node.record else { continue };
-            with_caller(record.location, || step(level, &link, record, g, &mut pending))?;
+            with_caller(record.location, || step(&link, record, g, &enter, &mut pending))?;
         }
         Ok(())
     })
@@ -69,9 +80,15 @@ pub(crate) enum Walk {
 }
 
 /// Turns the cotangent of one output into contributions to its inputs.
-fn step(level: u64, link: &Link, record: &Record, g: Tensor, pending: &mut Pending) -> Result<()> {
+fn step(
+    link: &Link,
+    record: &Record,
+    g: Tensor,
+    enter: &impl Fn(&Node) -> bool,
+    pending: &mut Pending,
+) -> Result<()> {
     let name = record.op.name();
-    let needs: SmallVec<[bool; 4]> = record.inputs.iter().map(|i| i.node().deps.contains(level)).collect();
+    let needs: SmallVec<[bool; 4]> = record.inputs.iter().map(|i| enter(i.node())).collect();
     let output = link.kept();
     let at = At { name, inputs: &record.inputs, output: output.as_ref(), needs: &needs };
     let contributions = record.op.pullback(&at, &g).map_err(|e| e.in_op(name).at(record.location))?;

@@ -2,12 +2,14 @@
 
 use super::{Node, Tensor};
 use crate::error::{Error, Result, err, or_panic};
-use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull};
+use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull, pull_along};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 impl Tensor {
     /// A leaf of equal value whose gradient [`backward`](Tensor::backward) will gather in [`grad`](Tensor::grad).
+    ///
+    /// `backward` stops at it; function transforms around it, such as [`crate::grad`], see through it.
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -31,7 +33,7 @@ impl Tensor {
             );
             return Err(e.in_op("requires_grad").at(caller()));
         }
-        let leaf = self.detach().leaf(AMBIENT);
+        let leaf = self.without(AMBIENT).leaf(AMBIENT);
         leaf.watched();
         Ok(leaf)
     }
@@ -43,7 +45,7 @@ impl Tensor {
 
     /// A leaf with this value that shares the gradient and hooks of `old`.
     pub(super) fn parameter_like(&self, old: &Tensor) -> Tensor {
-        let leaf = self.detach().leaf(AMBIENT);
+        let leaf = self.leaf(AMBIENT);
         if let Some(shared) = old.node().leaf.get() {
             let _ = leaf.node().leaf.set(shared.clone());
         }
@@ -57,7 +59,7 @@ impl Tensor {
 
     /// Whether this was not computed from anything that needs a gradient.
     pub fn is_leaf(&self) -> bool {
-        self.node().record.is_none()
+        self.node().record.is_none() || self.node().leaf_of == AMBIENT
     }
 
     /// The gradient gathered so far, or `None` if no backward pass has arrived here since [`zero_grad`](Tensor::zero_grad).
@@ -226,7 +228,7 @@ fn not_connected(name: &'static str) -> Error {
     err!(
         Gradient,
         "this tensor does not depend on anything that requires a gradient; it may have been detached, computed under no_grad, \
-         or be of integers; call requires_grad() on the inputs before computing it"
+         inside jvp, or be of integers; call requires_grad() on the inputs before computing it"
     )
     .in_op(name)
     .at(caller())
@@ -270,7 +272,8 @@ pub fn try_grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Option<Tenso
     let wanted: HashSet<u64> = inputs.iter().map(|x| x.node().id).collect();
     let on_path = leads_to(loss.node(), &wanted);
     let mut found: HashMap<u64, Tensor> = HashMap::new();
-    pull(AMBIENT, Seeds::from_iter([(loss.link(), g)]), |node, g| {
+    let enter = |node: &Node| wanted.contains(&node.id) || on_path.contains(&node.id);
+    pull_along(AMBIENT, Seeds::from_iter([(loss.link(), g)]), enter, |node, g| {
         if wanted.contains(&node.id) {
             found.insert(node.id, g.clone());
         }

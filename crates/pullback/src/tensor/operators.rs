@@ -127,20 +127,30 @@ impl Tensor {
         if self.node().deps.is_empty() && b.node().deps.is_empty() && self.overwrite::<M>(&b) {
             return Ok(());
         }
-        if in_strict_mode()
-            && let Some((saver, line)) = saved_by(self.address())
-        {
-            return Err(err!(
-                Copied,
-                "the value would have to be copied: {saver} at {}:{}:{} has saved it for its pullback",
-                line.file(),
-                line.line(),
-                line.column()
-            ));
-        }
+        self.check_not_saved()?;
         let result = bind(op, &[self, &b])?;
         self.rename(result);
         Ok(())
+    }
+
+    /// In strict mode, an error if a pullback reads the value that is about to be replaced.
+    pub(super) fn check_not_saved(&self) -> Result<()> {
+        if !in_strict_mode() {
+            return Ok(());
+        }
+        let own = || self.node().record.as_ref().map(|r| (r.op.name(), r.location));
+        let saver =
+            if self.is_kept() { own() } else { saved_by(self.address()).filter(|_| self.is_shared()) };
+        match saver {
+            None => Ok(()),
+            Some((op, line)) => Err(err!(
+                Copied,
+                "the value would have to be copied: {op} at {}:{}:{} has saved it for its pullback",
+                line.file(),
+                line.line(),
+                line.column()
+            )),
+        }
     }
 
     /// Computes in the buffer of `self`, if that is possible unseen.
