@@ -31,6 +31,7 @@ pub mod memory;
 pub mod number;
 mod ops;
 mod shape;
+mod small;
 mod tape;
 mod tensor;
 mod transform;

@@ -1,6 +1,7 @@
 //! Shapes, and the one rule of broadcasting.
 
 use crate::error::{Error, Result, err};
+use crate::small::Small;
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Deref;
@@ -16,10 +17,10 @@ use std::ops::Deref;
 /// assert_eq!(Tensor::zeros([]).shape(), []);
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct Shape(SmallVec<[usize; 4]>);
+pub struct Shape(Small<usize>);
 
 /// Steps in the buffer, one for each axis.
-pub(crate) type Strides = SmallVec<[isize; 4]>;
+pub(crate) type Strides = Small<isize>;
 
 /// The most axes that a tensor can have, as in NumPy.
 pub(crate) const MAX_RANK: usize = 64;
@@ -48,7 +49,7 @@ impl Shape {
 
     /// The strides of a row-major array without gaps.
     pub(crate) fn strides(&self) -> Strides {
-        let mut strides: Strides = SmallVec::from_elem(1, self.len());
+        let mut strides = Strides::filled(1, self.len());
         for k in (1..self.len()).rev() {
             strides[k - 1] = strides[k] * self[k] as isize;
         }
@@ -57,9 +58,7 @@ impl Shape {
 
     /// This shape with another axis before position `at`.
     pub(crate) fn inserted(&self, at: usize, n: usize) -> Shape {
-        let mut s = self.clone();
-        s.0.insert(at, n);
-        s
+        self[..at].iter().chain([&n]).chain(&self[at..]).copied().collect()
     }
 
     /// This shape with `axes` set to 1.
@@ -129,7 +128,7 @@ impl Deref for Shape {
 
 impl fmt::Debug for Shape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
+        self[..].fmt(f)
     }
 }
 
@@ -141,25 +140,25 @@ impl FromIterator<usize> for Shape {
 
 impl From<&[usize]> for Shape {
     fn from(s: &[usize]) -> Self {
-        Shape(SmallVec::from_slice(s))
+        Shape(Small::from_slice(s))
     }
 }
 
 impl From<Vec<usize>> for Shape {
     fn from(s: Vec<usize>) -> Self {
-        Shape(SmallVec::from_vec(s))
+        Shape(Small::from_slice(&s))
     }
 }
 
 impl From<usize> for Shape {
     fn from(n: usize) -> Self {
-        Shape(SmallVec::from_slice(&[n]))
+        Shape(Small::from_slice(&[n]))
     }
 }
 
 impl<const N: usize> From<[usize; N]> for Shape {
     fn from(s: [usize; N]) -> Self {
-        Shape(SmallVec::from_slice(&s))
+        Shape(Small::from_slice(&s))
     }
 }
 
@@ -192,7 +191,7 @@ pub(crate) fn resolve(to: &[isize], numel: usize) -> Result<Shape> {
             }
         }
     }
-    let mut shape: SmallVec<[usize; 4]> = to.iter().map(|&n| n as usize).collect();
+    let mut shape: Small<usize> = to.iter().map(|&n| n as usize).collect();
     match open {
         Some(_) if known == 0 => return Err(wrong("-1 is ambiguous when another length is 0")),
         Some(_) if !numel.is_multiple_of(known) => return Err(wrong("the other lengths do not divide it")),

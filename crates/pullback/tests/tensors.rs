@@ -320,7 +320,7 @@ mod random {
     #[test]
     fn a_key_always_draws_the_same() {
         let key = Key::new(42);
-        let all = || {
+        let all = move || {
             [
                 Tensor::uniform(key, [100], DType::F64),
                 Tensor::randn(key, [100], DType::F32),

@@ -148,7 +148,7 @@ impl Primitive for Broadcast {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let lead = self.to.len() - x[0].shape.len();
         out.set(restrided(x[0].data, |s| {
-            let stretched = x[0].shape.iter().zip(&self.to[lead..]).zip(&s.strides);
+            let stretched = x[0].shape.iter().zip(&self.to[lead..]).zip(s.strides.iter());
             let stretched = stretched.map(|((&n, &m), &stride)| if n == m { stride } else { 0 });
             (s.offset, std::iter::repeat_n(0, lead).chain(stretched).collect())
         }));
@@ -184,7 +184,7 @@ impl Primitive for Broadcast {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Region {
     /// Where each axis starts, the step (negative to run backward), and how many.
-    pub axes: SmallVec<[(usize, isize, usize); 4]>,
+    pub axes: Box<[(usize, isize, usize)]>,
 }
 
 impl Region {

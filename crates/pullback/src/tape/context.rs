@@ -25,6 +25,7 @@ impl<F: FnMut()> Drop for Restore<F> {
     }
 }
 
+#[inline]
 pub(super) fn is_suspended(level: u64) -> bool {
     SUSPENDED.with_borrow(|s| s.contains(&level))
 }

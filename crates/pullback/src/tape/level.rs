@@ -1,7 +1,6 @@
 //! Who is differentiating: one id for each live transform, and the ids that a value depends on.
 
 use super::context::is_suspended;
-use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The transform behind `requires_grad` and `backward`, which lives for ever. Ids of others are larger, and grow with
@@ -49,39 +48,57 @@ fn is_alive(id: u64) -> bool {
     id == AMBIENT || id.is_multiple_of(SLOTS) || LIVE[(id % SLOTS) as usize].load(Relaxed) == id
 }
 
-/// The transforms that a value depends on, in rising order.
+/// The transforms that a value depends on.
 #[derive(Clone, Default, PartialEq)]
-pub(crate) struct Deps(SmallVec<[u64; 2]>);
+pub(crate) enum Deps {
+    #[default]
+    None,
+    One(u64),
+    Many(Box<[u64]>),
+}
 
 impl Deps {
     #[cfg(test)]
     pub fn of(level: u64) -> Deps {
-        Deps(SmallVec::from_slice(&[level]))
+        Deps::One(level)
     }
 
+    #[inline]
+    fn ids(&self) -> &[u64] {
+        match self {
+            Deps::None => &[],
+            Deps::One(id) => std::slice::from_ref(id),
+            Deps::Many(ids) => ids,
+        }
+    }
+
+    #[inline]
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        matches!(self, Deps::None)
     }
 
+    #[inline]
     pub fn contains(&self, level: u64) -> bool {
-        self.0.contains(&level)
+        self.ids().contains(&level)
     }
 
     /// Adds those of `other` that a result computed inside `frame` still depends on: transforms newer than the frame,
     /// alive and not suspended.
+    #[inline]
     pub fn join(&mut self, other: &Deps, frame: u64) {
-        for &id in &other.0 {
-            if id > frame && !self.0.contains(&id) && is_alive(id) && !is_suspended(id) {
-                let at = self.0.partition_point(|&d| d < id);
-                self.0.insert(at, id);
+        for &id in other.ids() {
+            if id > frame && !self.contains(id) && is_alive(id) && !is_suspended(id) {
+                self.insert(id);
             }
         }
     }
 
     pub fn insert(&mut self, level: u64) {
-        if !self.0.contains(&level) {
-            let at = self.0.partition_point(|&d| d < level);
-            self.0.insert(at, level);
+        if !self.contains(level) {
+            *self = match self.ids() {
+                [] => Deps::One(level),
+                ids => Deps::Many(ids.iter().copied().chain([level]).collect()),
+            };
         }
     }
 }

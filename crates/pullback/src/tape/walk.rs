@@ -3,9 +3,10 @@
 use super::context::{detects_anomaly, suspended, with_caller};
 use super::record::{At, Record};
 use crate::error::{Result, err};
+use crate::small::Small;
 use crate::tensor::{Link, Node, Tensor};
 use smallvec::SmallVec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, btree_map::Entry};
 
 /// Outputs, with their cotangents.
 pub(crate) type Seeds = SmallVec<[(Link, Tensor); 1]>;
@@ -14,21 +15,51 @@ pub(crate) type Seeds = SmallVec<[(Link, Tensor); 1]>;
 ///
 /// Inputs are older than their users, so when the newest pending node is taken, all its contributions have
 /// arrived: the map is the whole topological sort, needs no marks on the nodes and is as small as the front of the walk.
-struct Pending(BTreeMap<u64, (Link, Tensor)>);
+#[derive(Default)]
+struct Pending {
+    /// The newest, apart from the map: in a chain it is the only one.
+    top: Option<(u64, Arrived)>,
+    rest: BTreeMap<u64, Arrived>,
+}
+
+struct Arrived {
+    link: Link,
+    g: Tensor,
+}
+
+impl Arrived {
+    /// The first contribution is stored, the second allocates a sum, later ones are added in place.
+    fn add(&mut self, g: &Tensor) {
+        self.g += g;
+    }
+}
 
 impl Pending {
-    /// The first contribution is stored, the second allocates a sum, later ones are added in place.
     fn add(&mut self, link: Link, g: Tensor) {
-        use std::collections::btree_map::Entry::*;
-        match self.0.entry(link.node().id) {
-            Vacant(e) => {
-                e.insert((link, g));
+        let id = link.node().id;
+        match &mut self.top {
+            Some((top, arrived)) if *top == id => return arrived.add(&g),
+            Some((top, _)) if *top < id => {
+                let older = self.top.replace((id, Arrived { link, g }));
+                self.rest.extend(older);
+                return;
             }
-            Occupied(mut e) => {
-                let sum = &mut e.get_mut().1;
-                *sum += &g;
+            None if self.rest.is_empty() => {
+                self.top = Some((id, Arrived { link, g }));
+                return;
             }
+            _ => {}
         }
+        match self.rest.entry(id) {
+            Entry::Vacant(e) => {
+                e.insert(Arrived { link, g });
+            }
+            Entry::Occupied(mut e) => e.get_mut().add(&g),
+        }
+    }
+
+    fn pop(&mut self) -> Option<Arrived> {
+        self.top.take().or_else(|| self.rest.pop_last()).map(|(_, arrived)| arrived)
     }
 }
 
@@ -53,12 +84,12 @@ pub(crate) fn pull_along(
     mut visit: impl FnMut(&Node, &Tensor) -> Result<Walk>,
 ) -> Result<()> {
     let enter = |node: &Node| node.deps.contains(level) && enter(node);
-    let mut pending = Pending(BTreeMap::new());
+    let mut pending = Pending::default();
     suspended(level, || {
         for (link, g) in seeds {
             pending.add(link, g);
         }
-        while let Some((_, (link, mut g))) = pending.0.pop_last() {
+        while let Some(Arrived { link, mut g }) = pending.pop() {
             let node = link.node();
             if let Some(leaf) = node.leaf.get() {
                 g = leaf.run_hooks(g)?;
@@ -88,7 +119,7 @@ fn step(
     pending: &mut Pending,
 ) -> Result<()> {
     let name = record.op.name();
-    let needs: SmallVec<[bool; 4]> = record.inputs.iter().map(|i| enter(i.node())).collect();
+    let needs: Small<bool> = record.inputs.iter().map(|i| enter(i.node())).collect();
     let output = link.kept();
     let at = At { name, inputs: &record.inputs, output: output.as_ref(), needs: &needs };
     let contributions = record.op.pullback(&at, &g).map_err(|e| e.in_op(name).at(record.location))?;

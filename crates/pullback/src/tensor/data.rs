@@ -93,6 +93,7 @@ static ZEROS: [isize; MAX_RANK] = [0; MAX_RANK];
 
 impl<'a> Value<'a> {
     /// The elements, seen as `T`, which must be how the type is stored.
+    #[inline]
     pub fn view<T: Pod>(&self) -> View<'a, T> {
         debug_assert_eq!(size_of::<T>(), self.dtype.size());
         match self.data {

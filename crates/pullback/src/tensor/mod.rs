@@ -16,7 +16,7 @@ mod slicing;
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use data::{Data, Dual, Output, Strided, Value};
 pub use methods::{AxisList, Lengths};
-pub(crate) use node::{Link, Node, alive};
+pub(crate) use node::{History, Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;
 pub use slicing::{AxisRange, IntoRanges, NewAxis};
@@ -26,7 +26,7 @@ use crate::error::Result;
 use crate::ops::{Arg, Identity, Op};
 use crate::shape::Shape;
 use crate::tape::{At, Deps, Input, Record, caller, in_strict_mode, next_id, note_saved, suspended};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
 use std::ptr::NonNull;
 
@@ -70,20 +70,29 @@ pub(crate) fn bind(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 }
 
 fn bind_at(op: &Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
-    let args: SmallVec<[Arg; 3]> =
-        inputs.iter().map(|t| Arg { dtype: t.node().dtype, shape: &t.node().shape }).collect();
-    let aval = op.infer(&args)?;
+    let aval =
+        each(inputs, |t| Arg { dtype: t.node().dtype, shape: &t.node().shape }, |args| op.infer(args))?;
     let frame = inputs.iter().map(|t| frame(t.data())).max().unwrap_or(0);
     let data = if frame == 0 { evaluate(op, inputs, &aval.shape)? } else { push(op, inputs, frame)? };
-    let node = Node::new(aval.dtype, aval.shape, data);
-    Ok(record(node, op, inputs, frame, location).into_tensor())
+    let history = record(op, inputs, aval.dtype, frame, location);
+    Ok(Node::new(aval.dtype, aval.shape, data, history).into_tensor())
 }
 
 fn evaluate(op: &Op, inputs: &[&Tensor], shape: &Shape) -> Result<Data> {
-    let values: SmallVec<[Value; 3]> = inputs.iter().map(|t| t.value()).collect();
     let mut out = Output::new(shape);
-    op.eval(&values, &mut out)?;
+    each(inputs, Tensor::value, |values| op.eval(values, &mut out))?;
     Ok(out.into_data())
+}
+
+/// Runs `then` with something of each input, in an array for the usual numbers of them: collecting would cost as much as a
+/// small operation.
+#[inline(always)]
+fn each<'a, T, R>(inputs: &[&'a Tensor], of: impl Fn(&'a Tensor) -> T, then: impl FnOnce(&[T]) -> R) -> R {
+    match inputs {
+        [x] => then(&[of(x)]),
+        [a, b] => then(&[of(a), of(b)]),
+        more => then(&more.iter().map(|t| of(t)).collect::<Vec<T>>()),
+    }
 }
 
 /// Forward mode: the operation on the primals, and its pushforward on the tangents of the innermost transform.
@@ -105,35 +114,45 @@ fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
     Ok(Data::Dual(Box::new(Dual { level, primal, tangent })))
 }
 
-/// Keeps how the node was made, if it depends on a live transform newer than the frame it was computed in.
-fn record(node: Node, op: &Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) -> Node {
-    if !node.dtype.is_float() || inputs.iter().all(|t| t.node().deps.is_empty()) {
-        return node;
-    }
+/// How a result was made, if it depends on a live transform newer than the frame it was computed in.
+#[inline(always)]
+fn record(
+    op: &Op,
+    inputs: &[&Tensor],
+    dtype: DType,
+    frame: u64,
+    location: &'static Location<'static>,
+) -> History {
     let mut deps = Deps::default();
-    inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
-    if deps.is_empty() {
-        return node;
+    if dtype.is_float() {
+        inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
     }
-    let needs: SmallVec<[bool; 4]> = inputs.iter().map(|t| !t.node().deps.is_empty()).collect();
-    let uses = op.uses(&needs);
-    let input = |(k, t): (usize, &&Tensor)| {
+    if deps.is_empty() {
+        return History::default();
+    }
+    let uses = each(inputs, |t| !t.node().deps.is_empty(), |needs| op.uses(needs));
+    let input = |k: usize, t: &Tensor| {
         if uses.input(k) {
             if in_strict_mode() {
                 note_saved(t.address(), op.name(), location);
             }
-            Input::Saved((*t).clone())
+            Input::Saved(t.clone())
         } else {
             Input::Linked(t.link())
         }
     };
-    let inputs = inputs.iter().enumerate().map(input).collect();
-    node.recorded(Record { op: op.clone(), inputs, location }, deps, next_id(), uses.output())
+    let inputs = match inputs {
+        [x] => smallvec![input(0, x)],
+        [a, b] => SmallVec::from_buf([input(0, a), input(1, b)]),
+        more => more.iter().enumerate().map(|(k, t)| input(k, t)).collect(),
+    };
+    let record = Some(Record { op: op.clone(), inputs, location });
+    History { record, deps, id: next_id(), leaf_of: 0, keep: uses.output() }
 }
 
 impl Tensor {
     pub(crate) fn new(dtype: DType, shape: Shape, data: Data) -> Tensor {
-        Node::new(dtype, shape, data).into_tensor()
+        Node::new(dtype, shape, data, History::default()).into_tensor()
     }
 
     /// The concrete value, below any tangents.
@@ -147,14 +166,13 @@ impl Tensor {
     /// A new node of equal value that is an input of transform `level`; outer transforms see through it.
     pub(crate) fn leaf(&self, level: u64) -> Tensor {
         let from = self.node();
-        let mut node = Node::new(from.dtype, from.shape.clone(), self.data().clone());
-        node = record(node, &Identity.into(), &[self], frame(self.data()), caller());
-        if node.id == 0 {
-            node.id = next_id();
+        let mut history = record(&Identity.into(), &[self], from.dtype, frame(self.data()), caller());
+        if history.id == 0 {
+            history.id = next_id();
         }
-        node.deps.insert(level);
-        node.leaf_of = level;
-        node.into_tensor()
+        history.deps.insert(level);
+        history.leaf_of = level;
+        Node::new(from.dtype, from.shape.clone(), self.data().clone(), history).into_tensor()
     }
 
     /// The same value, no longer of interest to transform `level`.

@@ -38,34 +38,41 @@ pub(crate) struct Node {
     pub leaf: OnceLock<Arc<Leaf>>,
 }
 
+/// How a value came about, as far as a live transform needs to know.
+#[derive(Default)]
+pub(crate) struct History {
+    pub record: Option<Record>,
+    pub deps: Deps,
+    pub id: u64,
+    pub leaf_of: u64,
+    /// The pullback reads the value.
+    pub keep: bool,
+}
+
 // SAFETY: everything in a node is Send and Sync but the cell, which is written only while its last handle is dropped.
 unsafe impl Send for Node {}
 // SAFETY: as above.
 unsafe impl Sync for Node {}
 
 impl Node {
-    pub fn new(dtype: DType, shape: Shape, data: Data) -> Node {
+    #[inline(always)]
+    pub fn new(dtype: DType, shape: Shape, data: Data, history: History) -> Node {
         Node {
             values: AtomicU32::new(1),
             links: AtomicU32::new(1),
-            keep: false,
+            keep: history.keep,
             dtype,
             shape,
             data: UnsafeCell::new(data),
-            deps: Deps::default(),
-            id: 0,
-            leaf_of: 0,
-            record: None,
+            deps: history.deps,
+            id: history.id,
+            leaf_of: history.leaf_of,
+            record: history.record,
             leaf: OnceLock::new(),
         }
     }
 
-    /// Attaches the record of how the value was made; `keep` if its pullback reads the value.
-    pub fn recorded(mut self, record: Record, deps: Deps, id: u64, keep: bool) -> Node {
-        (self.record, self.deps, self.id, self.keep) = (Some(record), deps, id, keep);
-        self
-    }
-
+    #[inline(always)]
     pub fn into_tensor(self) -> Tensor {
         Tensor { node: place(self) }
     }
@@ -73,7 +80,8 @@ impl Node {
 
 // Memory for nodes ------------------------------------------------------------------------------------------------
 
-const KEPT: usize = 1024;
+/// How many free nodes a thread keeps: enough for a large graph to be built from the one before, in a few megabytes.
+const KEPT: usize = 1 << 14;
 
 struct Blocks(Vec<NonNull<Node>>);
 
@@ -93,6 +101,7 @@ thread_local! {
     static ALIVE: Cell<isize> = const { Cell::new(0) };
 }
 
+#[inline(always)]
 fn place(node: Node) -> NonNull<Node> {
     ALIVE.set(ALIVE.get() + 1);
     let block = BLOCKS.try_with(|b| b.borrow_mut().0.pop()).ok().flatten().unwrap_or_else(|| {
@@ -109,15 +118,17 @@ fn place(node: Node) -> NonNull<Node> {
 #[cold]
 #[inline(never)]
 fn bury(node: NonNull<Node>) {
-    if DOOMED.try_with(|d| d.borrow_mut().push(node)).is_err() {
-        // The thread is ending and its lists are gone.
-        return free(node);
-    }
-    if SWEEPING.replace(true) {
+    if SWEEPING.get() {
+        if DOOMED.try_with(|d| d.borrow_mut().push(node)).is_err() {
+            free(node); // The thread is ending and its lists are gone.
+        }
         return;
     }
-    while let Some(node) = DOOMED.with(|d| d.borrow_mut().pop()) {
+    SWEEPING.set(true);
+    let mut next = Some(node);
+    while let Some(node) = next {
         free(node);
+        next = DOOMED.try_with(|d| d.borrow_mut().pop()).ok().flatten();
     }
     SWEEPING.set(false);
 }

@@ -12,6 +12,12 @@ use std::borrow::Cow;
 /// Two operands of a common type and shape, and the operation on them.
 #[track_caller]
 pub(crate) fn binary<'a>(op: impl Into<Op>, a: &'a Tensor, b: Operand<'a>) -> Result<Tensor> {
+    if let Operand::Borrowed(b) = b
+        && a.dtype() == b.dtype()
+        && a.node().shape == b.node().shape
+    {
+        return bind(op, &[a, b]);
+    }
     let op = op.into();
     let (name, location) = (op.name(), crate::tape::caller());
     let aligned = b.tensor_like(a).and_then(|b| align(Cow::Borrowed(a), b));
