@@ -57,3 +57,14 @@ pub mod prelude {
         value_and_grad, vjp,
     };
 }
+
+/// The pages of the repository, so that their examples run.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/semantics.md")]
+    struct Semantics;
+    #[doc = include_str!("../../../CONTRIBUTING.md")]
+    struct Contributing;
+}
