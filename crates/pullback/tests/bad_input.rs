@@ -32,8 +32,8 @@ fn zeros<const N: usize>(shape: [usize; N]) -> Tensor {
 fn shapes_that_do_not_fit() {
     use ErrorKind::Shape;
     let (a, b) = (zeros([2, 3]), zeros([4, 5]));
-    refused(a.try_add(&b), Shape, &["add", "[2, 3]", "[4, 5]", "axis -1", "equal or 1"]);
-    refused(a.try_gt(&b), Shape, &["[2, 3]", "[4, 5]"]);
+    refused(a.try_add(&b), Shape, &["add", "[2, 3]", "[4, 5]", "axis -2", "equal or 1"]);
+    refused(a.try_gt(&b), Shape, &["gt", "[2, 3]", "[4, 5]"]);
     refused(a.try_maximum(&zeros([2])), Shape, &["maximum", "[2, 3]", "[2]"]);
     refused(Tensor::try_where(&a.gt(0.0), &a, &b), Shape, &["where", "[2, 3]", "[4, 5]"]);
     refused(Tensor::try_where(&zeros([7]).gt(0.0), &a, 0.0), Shape, &["where", "[7]", "[2, 3]"]);
@@ -55,7 +55,7 @@ fn shapes_that_do_not_fit() {
     refused(a.try_repeat(&[2]), Shape, &["repeat", "[2, 3]"]);
     refused(a.try_split(&[1, 1], 1), Shape, &["split", "[1, 1]", "[2, 3]"]);
     refused(Tensor::try_concat(&[&a, &b], 0), Shape, &["concat", "[2, 3]", "[4, 5]"]);
-    refused(Tensor::try_stack(&[&a, &b], 0), Shape, &["[1, 2, 3]", "[1, 4, 5]"]);
+    refused(Tensor::try_stack(&[&a, &b], 0), Shape, &["stack", "[1, 2, 3]", "[1, 4, 5]"]);
     refused(Tensor::try_concat::<Tensor>(&[], 0), Shape, &["concat", "at least one"]);
     refused(Tensor::try_from_slice(&[1.0, 2.0], [3]), Shape, &["from_slice", "[3]", "2"]);
     refused(a.try_item(), Shape, &["item", "[2, 3]"]);
@@ -142,7 +142,7 @@ fn types_that_do_not_fit() {
     refused(ints.try_softmax(-1), DType, &["softmax", "i32"]);
     refused(truth.try_add(&truth), DType, &["add", "bool"]);
     refused(truth.try_neg(), DType, &["neg", "bool"]);
-    refused(ints.try_and(&ints), DType, &["i32", "bool"]);
+    refused(ints.try_and(&ints), DType, &["and", "i32", "bool"]);
     refused(Tensor::try_where(&ints, 1.0, 0.0), DType, &["where", "i32", "bool"]);
     refused(ints.try_gather(0, &ints), DType, &["gather", "i64", "i32"]);
     refused(
@@ -184,7 +184,7 @@ fn positions_out_of_range() {
     use ErrorKind::Index;
     let x = zeros([2, 3]);
     refused(x.try_slice((0, 3)), Index, &["slice", "position 3", "length 3"]);
-    refused(x.try_get(-3), Index, &["position -3", "length 2"]);
+    refused(x.try_get(-3), Index, &["get", "position -3", "length 2"]);
     refused(x.try_slice(isize::MIN), Index, &["slice"]);
     refused(x.try_narrow(1, 2, 2), Index, &["narrow", "[2, 3]"]);
     refused(x.try_narrow(1, usize::MAX, 1), Index, &["narrow"]);
@@ -329,7 +329,7 @@ fn operators_panic_with_the_same_words() {
     let line = line!() + 1;
     let said = message(|| &a + &b);
     let tried = a.try_add(&b).unwrap_err().to_string();
-    let words = |s: &str| s.split(" [").take(4).collect::<Vec<_>>().join(" [");
+    let words = |s: &str| s.rsplit_once(" [").unwrap().0.to_string();
     assert_eq!(words(&said), words(&tried));
     assert!(said.contains(&format!("bad_input.rs:{line}:")), "{said}");
 }

@@ -166,6 +166,24 @@ mod zeros_and_domains {
         assert!(e.to_string().contains("semantics.rs") && e.to_string().contains("inf"), "{e}");
     }
 
+    /// Methods that are made of other operations, or reduce, still stand at the line of their caller.
+    #[test]
+    fn anomaly_mode_names_lines_of_the_user_only() {
+        let x = Tensor::from([f64::INFINITY, f64::INFINITY]).requires_grad();
+        let steps: [(u32, Tensor); 5] = [
+            (line!(), x.logsumexp()),
+            (line!(), x.std()),
+            (line!(), x.prod_axes(0).sqrt().recip().sqrt()),
+            (line!(), Tensor::stack(&[&x, &x], 0).softmax(0).sum()),
+            (line!(), x.split(&[1, 1], 0)[0].sin().sum()),
+        ];
+        for (line, y) in steps {
+            let e = detect_anomaly(|| y.try_backward()).unwrap_err();
+            let at = e.location().unwrap();
+            assert!(at.file().ends_with("semantics.rs") && at.line() == line, "{e}");
+        }
+    }
+
     #[test]
     fn anomaly_mode_lets_finite_gradients_pass_and_ends() {
         let x = leaf(4.0);

@@ -6,7 +6,7 @@ mod level;
 mod record;
 mod walk;
 
-pub(crate) use context::{caller, in_strict_mode, note_saved, saved_by, suspended};
+pub(crate) use context::{caller, in_strict_mode, note_saved, saved_by, suspended, with_caller};
 pub use context::{detect_anomaly, enable_grad, no_grad, strict};
 pub use leaf::Hook;
 pub(crate) use leaf::Leaf;

@@ -182,7 +182,8 @@ impl Tensor {
     /// [`slice`](Tensor::slice), with bad arguments as an error.
     #[track_caller]
     pub fn try_slice(&self, ranges: impl IntoRanges) -> Result<Tensor> {
-        let named = |e: Error| e.in_op("slice").at(caller());
+        let location = caller();
+        let named = |e: Error| e.in_op("slice").at(location);
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
         bind(Slice { region }, &[self])?.try_reshape(&shape)
     }
@@ -201,7 +202,7 @@ impl Tensor {
     /// [`get`](Tensor::get), with bad arguments as an error.
     #[track_caller]
     pub fn try_get(&self, at: isize) -> Result<Tensor> {
-        self.try_slice(at).map_err(|e| e.in_op("get"))
+        self.try_slice(at).map_err(|e| e.renamed("get"))
     }
 
     /// Replaces a part of this tensor: the handle gets a new value, other handles keep the old one. `part` broadcasts.
@@ -224,7 +225,8 @@ impl Tensor {
         ranges: impl IntoRanges,
         part: impl Into<Operand<'a>>,
     ) -> Result<()> {
-        let named = |e: Error| e.in_op("slice_assign").at(caller());
+        let location = caller();
+        let named = |e: Error| e.in_op("slice_assign").at(location);
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
         let part = match part.into() {
             Operand::Number(v) => {

@@ -2,7 +2,7 @@
 
 use super::methods;
 use crate::dtype::DType;
-use crate::error::{Result, or_panic};
+use crate::error::{Result, Within, or_panic};
 use crate::ops::table::elementwise_table;
 use crate::ops::*;
 use crate::tensor::operand::{align, conform};
@@ -74,7 +74,7 @@ macro_rules! comparisons {
             $(
                 #[doc = concat!("Whether each element ", $says, " that of `b`, as a bool tensor.")]
                 $m $try<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
-                    binary(Compare { relation: Relation::$R }, self, b.into())
+                    binary(Compare { relation: Relation::$R }, self, b.into()).map_err(|e| e.renamed(stringify!($m)))
                 }
             )*
         }
@@ -91,13 +91,19 @@ comparisons! {
 
 methods! {
     /// Both true; truth values only.
-    and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::And }, self, b.into()) }
+    and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
+        binary(Logic { connective: Connective::And }, self, b.into()).map_err(|e| e.renamed("and"))
+    }
     /// At least one true.
-    or try_or<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::Or }, self, b.into()) }
+    or try_or<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
+        binary(Logic { connective: Connective::Or }, self, b.into()).map_err(|e| e.renamed("or"))
+    }
     /// Exactly one true.
-    xor try_xor<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::Xor }, self, b.into()) }
+    xor try_xor<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
+        binary(Logic { connective: Connective::Xor }, self, b.into()).map_err(|e| e.renamed("xor"))
+    }
     /// True where this is false.
-    logical_not try_logical_not(&self) -> Tensor { bind(Not, &[self]) }
+    logical_not try_logical_not(&self) -> Tensor { bind(Not, &[self]).map_err(|e| e.renamed("logical_not")) }
 
     /// Limits each element to `[low, high]`; the derivative is 1 inside and at both ends.
     ///
@@ -125,8 +131,8 @@ methods! {
     /// assert_eq!(x.masked_fill(&x.lt(0.0), 0.0).to_vec::<f64>(), [1.0, 0.0]);
     /// ```
     masked_fill try_masked_fill<'a>(&self, mask: &Tensor, value: impl Into<Operand<'a>>) -> Tensor {
-        let value = value.into().tensor_like(self).map_err(|e| e.in_op("masked_fill"))?;
-        Tensor::try_where(mask, value.as_ref(), self)
+        let value = value.into().tensor_like(self).within("masked_fill")?;
+        Tensor::try_where(mask, value.as_ref(), self).map_err(|e| e.renamed("masked_fill"))
     }
 }
 

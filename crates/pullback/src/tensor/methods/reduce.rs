@@ -2,10 +2,10 @@
 
 use super::methods;
 use crate::DType;
-use crate::error::{Result, or_panic};
+use crate::error::{Result, Within, or_panic};
 use crate::ops::*;
 use crate::shape::{Axes, axes, signed};
-use crate::tape::caller;
+use crate::tape::{caller, with_caller};
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
@@ -37,18 +37,18 @@ macro_rules! reductions {
         methods! {
             $(
                 $(#[$doc])*
-                $name $try(&self) -> Tensor { ($f)(self, all(self)) }
+                $name $try(&self) -> Tensor { of_all(stringify!($name), self, $f) }
 
                 #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), ") over the given axes, which are dropped.")]
                 $over $try_over(&self, over: impl Into<AxisList>) -> Tensor {
-                    ($f)(self, named(stringify!($name), self, over.into())?)
+                    reduced(stringify!($name), self, over.into(), $f)
                 }
 
                 #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), ") over the given axes, which stay with length 1.")]
                 $keep $try_keep(&self, over: impl Into<AxisList>) -> Tensor {
-                    let over = named(stringify!($name), self, over.into())?;
-                    let shape = self.node().shape.with_ones(&over);
-                    ($f)(self, over)?.try_reshape(&shape)
+                    let over = over.into();
+                    let shape = self.node().shape.with_ones(&named(stringify!($name), self, &over)?);
+                    reduced(stringify!($name), self, over, $f)?.try_reshape(&shape)
                 }
             )*
         }
@@ -56,8 +56,26 @@ macro_rules! reductions {
 }
 
 #[track_caller]
-fn named(op: &'static str, x: &Tensor, list: AxisList) -> Result<Axes> {
-    axes(&list.0, x.rank()).map_err(|e| e.in_op(op).at(caller()))
+fn named(op: &'static str, x: &Tensor, list: &AxisList) -> Result<Axes> {
+    axes(&list.0, x.rank()).within(op)
+}
+
+/// A reduction of all axes, as a step of the caller's.
+#[track_caller]
+fn of_all(op: &'static str, x: &Tensor, f: impl FnOnce(&Tensor, Axes) -> Result<Tensor>) -> Result<Tensor> {
+    with_caller(caller(), || f(x, all(x))).map_err(|e| e.renamed(op))
+}
+
+/// A reduction of some axes, as a step of the caller's.
+#[track_caller]
+fn reduced(
+    op: &'static str,
+    x: &Tensor,
+    over: AxisList,
+    f: impl FnOnce(&Tensor, Axes) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let over = named(op, x, &over)?;
+    with_caller(caller(), || f(x, over)).map_err(|e| e.renamed(op))
 }
 
 /// How many elements go into each result.
@@ -174,12 +192,12 @@ methods! {
     /// assert_eq!(x.argmax(-1).to_vec::<i64>(), [1, 0]);
     /// ```
     argmax try_argmax(&self, axis: isize) -> Tensor {
-        bind(ArgExtreme { axes: named("argmax", self, axis.into())?, largest: true }, &[self]).map_err(|e| e.in_op("argmax"))
+        reduced("argmax", self, axis.into(), |x, axes| bind(ArgExtreme { axes, largest: true }, &[x]))
     }
 
     /// Position of the first smallest element along an axis, as i64. NaN counts as the smallest.
     argmin try_argmin(&self, axis: isize) -> Tensor {
-        bind(ArgExtreme { axes: named("argmin", self, axis.into())?, largest: false }, &[self]).map_err(|e| e.in_op("argmin"))
+        reduced("argmin", self, axis.into(), |x, axes| bind(ArgExtreme { axes, largest: false }, &[x]))
     }
 }
 
