@@ -2,7 +2,8 @@
 //! (tensors), so these tests take turns.
 
 use pullback::{memory, prelude::*};
-use std::sync::{Mutex, MutexGuard};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard};
 
 static TURN: Mutex<()> = Mutex::new(());
 
@@ -222,28 +223,30 @@ fn under_no_grad_nothing_is_kept() {
     drop(y);
 }
 
-/// A graph that is given up is freed as the walk goes: the cotangents move into the room that saved values leave.
+/// A graph that is given up is freed as the walk goes: when it arrives at the leaf, all but nothing is left of it.
 #[test]
 fn a_consumed_graph_frees_as_it_goes() {
     let _turn = alone();
-    let run = |consume: bool| {
+    let run = |backward: fn(Tensor)| {
         let x = vector().requires_grad();
+        let at_leaf = Arc::new(AtomicUsize::new(0));
+        let seen = at_leaf.clone();
+        x.on_grad(move |_| {
+            seen.store(memory::live_bytes(), Relaxed);
+            None
+        });
         memory::reset_peak();
         let before = memory::live_bytes();
         let y = (0..20).fold(x.clone(), |y, _| y.sin()).sum();
-        let forward = buffers(memory::peak_bytes() - before);
-        if consume {
-            y.into_backward()
-        } else {
-            y.backward()
-        }
+        let forward = buffers(memory::live_bytes() - before);
+        backward(y);
         let peak = buffers(memory::peak_bytes() - before);
-        let after = buffers(memory::live_bytes() - before);
-        assert!(after < if consume { 1.5 } else { 2.0 }, "{after}");
-        (forward, peak)
+        assert!(peak < forward + 3.5, "{peak} buffers at the peak, {forward} after the forward pass");
+        buffers(at_leaf.load(Relaxed) - before)
     };
-    let (forward, peak) = run(true);
-    assert!(peak < forward + 3.5, "{peak} buffers at the peak, {forward} after the forward pass");
+    let (consumed, kept) = (run(Tensor::into_backward), run(|y| y.backward()));
+    assert!(consumed < 4.5, "{consumed} buffers when the walk arrives at the leaf");
+    assert!(kept > 19.0, "{kept}: a graph that somebody holds stays");
 }
 
 #[test]
