@@ -170,7 +170,8 @@ mod zeros_and_domains {
     #[test]
     fn anomaly_mode_names_lines_of_the_user_only() {
         let x = Tensor::from([f64::INFINITY, f64::INFINITY]).requires_grad();
-        let steps: [(u32, Tensor); 5] = [
+        let steps: [(u32, Tensor); 6] = [
+            (line!(), (Tensor::ones([2, 2]) * &x).sqrt().sum() * f64::INFINITY),
             (line!(), x.logsumexp()),
             (line!(), x.std()),
             (line!(), x.prod_axes(0).sqrt().recip().sqrt()),

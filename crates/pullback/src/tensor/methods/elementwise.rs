@@ -20,8 +20,12 @@ pub(crate) fn binary<'a>(op: impl Into<Op>, a: &'a Tensor, b: Operand<'a>) -> Re
     }
     let op = op.into();
     let (name, location) = (op.name(), crate::tape::caller());
-    let aligned = b.tensor_like(a).and_then(|b| align(Cow::Borrowed(a), b));
-    let (a, b) = aligned.map_err(|e| e.in_op(name).at(location))?;
+    // Not in a closure, which would hide the caller from what broadcasting records.
+    let aligned = match b.tensor_like(a) {
+        Ok(b) => align(Cow::Borrowed(a), b),
+        Err(e) => Err(e),
+    };
+    let (a, b) = aligned.map_err(|e| e.renamed(name).at(location))?;
     bind(op, &[&a, &b])
 }
 
