@@ -36,10 +36,16 @@ fn main() {
 
     println!("y = x1 x2 + sin(x1) at x1 = 2, x2 = 3\n");
     println!("Forward: every value from those above it");
-    table(["value", "is", ""], trace.iter().map(|s| (s.name.to_string(), s.formula, s.value.item())));
+    table(
+        ["name", "formula", "value"],
+        trace.iter().map(|s| (s.name.to_string(), s.formula, s.value.item())),
+    );
     println!("\nReverse: every adjoint v' = dy/dv from those above it");
     let adjoint = |s: &Step| s.value.grad().map_or(0.0, |g| g.item());
-    table(["adjoint", "is", ""], trace.iter().rev().map(|s| (format!("{}'", s.name), s.adjoint, adjoint(s))));
+    table(
+        ["name", "formula", "adjoint"],
+        trace.iter().rev().map(|s| (format!("{}'", s.name), s.adjoint, adjoint(s))),
+    );
 
     let [d1, d2] = [&x1, &x2].map(|x| x.grad().map_or(0.0, |g| g.item()));
     println!("\nGradient: dy/dx1 = x2 + cos(x1) = {d1:.6}");

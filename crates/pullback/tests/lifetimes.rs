@@ -36,7 +36,7 @@ fn a_million_operations_forward_backward_and_dropped() {
         let x = Tensor::scalar(1.0).requires_grad();
         let mut y = x.clone();
         for _ in 0..1_000_000 {
-            y = y * 1.000001;
+            y *= 1.000001;
         }
         assert!(memory::live_tensors() >= before + 1_000_000, "the graph is there");
         y.backward();
@@ -173,7 +173,7 @@ fn what_no_pullback_reads_is_freed() {
     let before = memory::live_bytes();
     let mut y = &x + 1.0;
     for _ in 0..50 {
-        y = y + &x;
+        y += &x;
     }
     assert!(buffers(memory::live_bytes() - before) < 1.5, "only y itself is alive");
     y.sum().backward();

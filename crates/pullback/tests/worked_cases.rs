@@ -87,7 +87,7 @@ mod network {
 
     #[test]
     fn gradients_are_those_of_central_differences() {
-        let [a, b, c] = Key::new(10_32_32_1).split();
+        let [a, b, c] = Key::new(10).split();
         let (x, target) = (Tensor::randn(a, [16, 10], DType::F64), Tensor::randn(b, [16, 1], DType::F64));
         let p = parameters(c);
         let expected = differences(&p, &x, &target);
@@ -107,7 +107,7 @@ mod network {
 
     #[test]
     fn single_precision_follows_double() {
-        let [a, b, c] = Key::new(10_32_32_1).split();
+        let [a, b, c] = Key::new(10).split();
         let (x, target) = (Tensor::randn(a, [16, 10], DType::F64), Tensor::randn(b, [16, 1], DType::F64));
         let p = parameters(c);
         let double = grad(|p: &Parameters| loss(p, &x, &target))(&p);
