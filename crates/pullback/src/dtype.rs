@@ -122,12 +122,34 @@ impl Scalar {
         }
     }
 
-    /// Whether `dtype` can hold this number without losing a fraction.
+    /// Whether `dtype` can hold this number; a float may lose digits, an integer nothing.
     pub(crate) fn fits(self, dtype: DType) -> bool {
+        let (low, high) = match dtype {
+            DType::Bool => (0, 1),
+            DType::U8 => (u8::MIN as i64, u8::MAX as i64),
+            DType::I32 => (i32::MIN as i64, i32::MAX as i64),
+            _ => (i64::MIN, i64::MAX),
+        };
         match self {
-            Scalar::F64(v) => dtype.is_float() || (dtype.is_int() && v.fract() == 0.0),
-            Scalar::I64(v) => dtype != DType::Bool || v == 0 || v == 1,
+            _ if dtype.is_float() => true,
+            // The bounds of i64 are the only ones that f64 does not hold: the upper one rounds to 2^63, which is too large.
+            Scalar::F64(v) => {
+                dtype.is_int()
+                    && v.fract() == 0.0
+                    && v >= low as f64
+                    && (v as i64) <= high
+                    && v < 2f64.powi(63)
+            }
+            Scalar::I64(v) => (low..=high).contains(&v),
             Scalar::Bool(_) => true,
+        }
+    }
+
+    /// This number as an integer of at most 32 bits: floats saturate, integers wrap.
+    fn narrow<T: Copy>(self, saturated: impl Fn(f64) -> T, wrapped: impl Fn(i64) -> T) -> T {
+        match self {
+            Scalar::F64(v) => saturated(v),
+            other => wrapped(other.to_i64()),
         }
     }
 }
@@ -173,8 +195,8 @@ macro_rules! elements {
 }
 elements! {
     bool, Bool, u8, |v| v as u8, |v| v != 0, |s| s.to_f64() != 0.0, Scalar::Bool;
-    u8, U8, u8, |v| v, |v| v, |s| s.to_i64() as u8, |v| Scalar::I64(v as i64);
-    i32, I32, i32, |v| v, |v| v, |s| s.to_i64() as i32, |v| Scalar::I64(v as i64);
+    u8, U8, u8, |v| v, |v| v, |s| s.narrow(|v| v as u8, |v| v as u8), |v| Scalar::I64(v as i64);
+    i32, I32, i32, |v| v, |v| v, |s| s.narrow(|v| v as i32, |v| v as i32), |v| Scalar::I64(v as i64);
     i64, I64, i64, |v| v, |v| v, |s| s.to_i64(), Scalar::I64;
     f16, F16, f16, |v| v, |v| v, |s| f16::from_f64(s.to_f64()), |v| Scalar::F64(v.to_f64());
     bf16, BF16, bf16, |v| v, |v| v, |s| bf16::from_f64(s.to_f64()), |v| Scalar::F64(v.to_f64());

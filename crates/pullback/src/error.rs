@@ -69,6 +69,12 @@ impl Error {
         self
     }
 
+    /// Names the operation as the user called it, whatever it was made of.
+    pub(crate) fn renamed(mut self, op: &'static str) -> Self {
+        self.0.op = Some(op);
+        self
+    }
+
     /// Adds the line of the user's code, unless a closer one is known.
     pub(crate) fn at(mut self, location: &'static Location<'static>) -> Self {
         self.0.location.get_or_insert(location);
@@ -111,6 +117,20 @@ impl fmt::Debug for Error {
 }
 
 impl std::error::Error for Error {}
+
+/// Says which operation an error came from, and where that was called: not from within a closure, which would hide the caller.
+pub(crate) trait Within {
+    #[track_caller]
+    fn within(self, op: &'static str) -> Self;
+}
+
+impl<T> Within for Result<T> {
+    #[track_caller]
+    fn within(self, op: &'static str) -> Self {
+        let location = crate::tape::caller();
+        self.map_err(|e| e.in_op(op).at(location))
+    }
+}
 
 /// Builds an error from a kind and a format string.
 macro_rules! err {

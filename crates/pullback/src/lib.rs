@@ -63,7 +63,18 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, detect_anomaly, enable_grad, grad, grad_of, jvp, no_grad,
-        strict, value_and_grad, vjp, vmap, vmap_axes,
+        DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, detect_anomaly, enable_grad, grad, grad_of,
+        jvp, no_grad, strict, value_and_grad, vjp, vmap, vmap_axes,
     };
+}
+
+/// The pages of the repository, so that their examples run.
+#[cfg(doctest)]
+mod pages {
+    #[doc = include_str!("../../../README.md")]
+    struct Readme;
+    #[doc = include_str!("../../../docs/semantics.md")]
+    struct Semantics;
+    #[doc = include_str!("../../../CONTRIBUTING.md")]
+    struct Contributing;
 }

@@ -93,6 +93,12 @@ impl Shape {
     }
 }
 
+/// A Rust integer as a signed one. What is too large for it stays too large, where `as` would make a count from the
+/// end of it.
+pub(crate) fn signed<T: TryInto<isize>>(n: T) -> isize {
+    n.try_into().unwrap_or(isize::MAX)
+}
+
 /// An axis counted from the front, or from the end if negative.
 pub(crate) fn axis(at: isize, rank: usize) -> Result<usize> {
     let k = if at < 0 { at + rank as isize } else { at };
@@ -188,7 +194,7 @@ pub(crate) fn resolve(to: &[isize], numel: usize) -> Result<Shape> {
     let mut shape: Small<usize> = to.iter().map(|&n| n as usize).collect();
     match open {
         Some(_) if known == 0 => return Err(wrong("-1 is ambiguous when another length is 0")),
-        Some(_) if numel % known != 0 => return Err(wrong("the other lengths do not divide it")),
+        Some(_) if !numel.is_multiple_of(known) => return Err(wrong("the other lengths do not divide it")),
         Some(k) => shape[k] = numel / known,
         None if known != numel => return Err(wrong("the number of elements differs")),
         None => {}

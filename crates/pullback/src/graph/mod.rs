@@ -3,7 +3,7 @@
 mod call;
 mod trace;
 
-pub(crate) use call::{Call, call};
+pub(crate) use call::call;
 pub(crate) use trace::{Trace, trace_leaves};
 
 use crate::error::Result;

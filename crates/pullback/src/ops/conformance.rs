@@ -31,7 +31,7 @@ impl Case {
         self.all.iter().filter(|t| t.dtype().is_float()).cloned().collect()
     }
 
-    fn apply(&self, floats: &Vec<Tensor>) -> Tensor {
+    fn apply(&self, floats: &[Tensor]) -> Tensor {
         let mut floats = floats.iter();
         let args: Vec<&Tensor> =
             self.all.iter().map(|t| if t.dtype().is_float() { floats.next().unwrap() } else { t }).collect();

@@ -5,7 +5,7 @@ use crate::tensor::Tensor;
 use std::cell::Cell;
 
 /// A mistake that someone could make in a rule.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) enum Fault {
     /// A wrong constant: the cotangent of this input is 0.1 % too large.
     Scaled(usize),

@@ -204,7 +204,7 @@ impl Region {
     }
 
     /// Where the region lies in an array with these strides.
-    fn locate(&self, offset: usize, strides: &[isize]) -> (usize, Strides) {
+    pub fn locate(&self, offset: usize, strides: &[isize]) -> (usize, Strides) {
         let empty = self.axes.iter().any(|a| a.2 == 0);
         let start: isize = self.axes.iter().zip(strides).map(|(a, &s)| a.0 as isize * s).sum();
         let steps = self.axes.iter().zip(strides).map(|(a, &s)| a.1 * s).collect();

@@ -11,6 +11,7 @@ mod index;
 mod layout;
 mod logic;
 mod reduce;
+#[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
 mod sample;
 mod softmax;
 pub(crate) mod table;
@@ -38,12 +39,6 @@ use std::sync::Arc;
 pub(crate) struct Aval {
     pub dtype: DType,
     pub shape: Shape,
-}
-
-impl Aval {
-    pub fn new(dtype: DType, shape: impl Into<Shape>) -> Aval {
-        Aval { dtype, shape: shape.into() }
-    }
 }
 
 /// An input's type, borrowed.
@@ -152,6 +147,7 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     }
 
     /// Inputs to test it with. An operation without samples is not tested, and does not pass.
+    #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
     fn samples() -> Vec<Sample>;
 }
 
@@ -199,6 +195,7 @@ macro_rules! primitives {
             pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
+            #[cfg(test)]
             pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
             fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }

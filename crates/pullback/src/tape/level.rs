@@ -45,7 +45,7 @@ impl Drop for Level {
 }
 
 fn is_alive(id: u64) -> bool {
-    id == AMBIENT || id % SLOTS == 0 || LIVE[(id % SLOTS) as usize].load(Relaxed) == id
+    id == AMBIENT || id.is_multiple_of(SLOTS) || LIVE[(id % SLOTS) as usize].load(Relaxed) == id
 }
 
 /// The transforms that a value depends on.
@@ -58,6 +58,7 @@ pub(crate) enum Deps {
 }
 
 impl Deps {
+    #[cfg(test)]
     pub fn of(level: u64) -> Deps {
         Deps::One(level)
     }

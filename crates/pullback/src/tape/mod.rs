@@ -15,4 +15,4 @@ pub use leaf::Hook;
 pub(crate) use leaf::Leaf;
 pub(crate) use level::{AMBIENT, Deps, Level};
 pub(crate) use record::{At, Cotangents, Input, Record, Uses, next_id};
-pub(crate) use walk::{Seeds, Walk, pull};
+pub(crate) use walk::{Seeds, Walk, pull, pull_along};

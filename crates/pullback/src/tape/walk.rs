@@ -5,7 +5,7 @@ use super::record::{At, Record};
 use crate::error::{Result, err};
 use crate::ops::Op;
 use crate::small::Small;
-use crate::tensor::{BlockAt, Link, Tensor};
+use crate::tensor::{BlockAt, Link, Node, Tensor};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, btree_map::Entry};
 
@@ -91,8 +91,19 @@ impl Pending {
 pub(crate) fn pull(
     level: u64,
     seeds: Seeds,
+    visit: impl FnMut(&Link, &Tensor) -> Result<Walk>,
+) -> Result<()> {
+    pull_along(level, seeds, |_| true, visit)
+}
+
+/// [`pull`] that enters only some nodes: the cotangents of the others are not even computed.
+pub(crate) fn pull_along(
+    level: u64,
+    seeds: Seeds,
+    enter: impl Fn(&Node) -> bool,
     mut visit: impl FnMut(&Link, &Tensor) -> Result<Walk>,
 ) -> Result<()> {
+    let enter = |node: &Node| node.deps.contains(level) && enter(node);
     let mut pending = Pending::default();
     suspended(level, || {
         for (link, g) in seeds {
@@ -104,7 +115,9 @@ pub(crate) fn pull(
                 Total::One(g) => g,
                 Total::Slots(gs) => {
                     let record = node.record.as_ref().expect("a block is recorded");
-                    with_caller(record.location, || step_block(level, &link, record, &gs, &mut pending))?;
+                    with_caller(record.location, || {
+                        step_block(level, &link, record, &gs, &enter, &mut pending)
+                    })?;
                     continue;
                 }
             };
@@ -126,7 +139,7 @@ pub(crate) fn pull(
                 pending.add(record.inputs[0].link(), Total::Slots(slots));
                 continue;
             }
-            with_caller(record.location, || step(level, &link, record, g, &mut pending))?;
+            with_caller(record.location, || step(&link, record, g, &enter, &mut pending))?;
         }
         Ok(())
     })
@@ -138,13 +151,14 @@ fn step_block(
     link: &Link,
     record: &Record,
     gs: &[Option<Tensor>],
+    enter: &impl Fn(&Node) -> bool,
     pending: &mut Pending,
 ) -> Result<()> {
     let Op::Block(block) = &record.op else { unreachable!("only blocks have slots") };
     let at = BlockAt { level, id: link.node().id, inputs: &record.inputs };
     let named = |e: crate::Error| e.in_op(block.name()).at(record.location);
     for (link, g) in block.pullback(&at, gs).map_err(named)? {
-        if link.node().deps.contains(level) {
+        if enter(link.node()) {
             pending.add(link, Total::One(g));
         }
     }
@@ -158,9 +172,15 @@ pub(crate) enum Walk {
 }
 
 /// Turns the cotangent of one output into contributions to its inputs.
-fn step(level: u64, link: &Link, record: &Record, g: Tensor, pending: &mut Pending) -> Result<()> {
+fn step(
+    link: &Link,
+    record: &Record,
+    g: Tensor,
+    enter: &impl Fn(&Node) -> bool,
+    pending: &mut Pending,
+) -> Result<()> {
     let name = record.op.name();
-    let needs: Small<bool> = record.inputs.iter().map(|i| i.node().deps.contains(level)).collect();
+    let needs: Small<bool> = record.inputs.iter().map(|i| enter(i.node())).collect();
     let output = link.kept();
     let at = At { name, inputs: &record.inputs, output: output.as_ref(), needs: &needs };
     let contributions = record.op.pullback(&at, &g).map_err(|e| e.in_op(name).at(record.location))?;

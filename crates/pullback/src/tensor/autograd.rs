@@ -2,13 +2,15 @@
 
 use super::{Link, Node, Tensor};
 use crate::error::{Error, Result, err, or_panic};
-use crate::ops::StopGradient;
-use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull};
+use crate::ops::{Op, StopGradient};
+use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull, pull_along};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 impl Tensor {
     /// A leaf of equal value whose gradient [`backward`](Tensor::backward) will gather in [`grad`](Tensor::grad).
+    ///
+    /// `backward` stops at it; function transforms around it, such as [`crate::grad`], see through it.
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -32,7 +34,7 @@ impl Tensor {
             );
             return Err(e.in_op("requires_grad").at(caller()));
         }
-        let leaf = self.detach().leaf(AMBIENT);
+        let leaf = self.without(AMBIENT).leaf(AMBIENT);
         leaf.watched();
         Ok(leaf)
     }
@@ -44,7 +46,7 @@ impl Tensor {
 
     /// A leaf with this value that shares the gradient and hooks of `old`.
     pub(super) fn parameter_like(&self, old: &Tensor) -> Tensor {
-        let leaf = self.detach().leaf(AMBIENT);
+        let leaf = self.leaf(AMBIENT);
         if let Some(shared) = old.node().leaf.get() {
             let _ = leaf.node().leaf.set(shared.clone());
         }
@@ -58,7 +60,7 @@ impl Tensor {
 
     /// Whether this was not computed from anything that needs a gradient.
     pub fn is_leaf(&self) -> bool {
-        self.node().record.is_none()
+        self.node().record.is_none() || self.node().leaf_of == AMBIENT
     }
 
     /// The gradient gathered so far, or `None` if no backward pass has arrived here since [`zero_grad`](Tensor::zero_grad).
@@ -230,7 +232,7 @@ fn not_connected(name: &'static str) -> Error {
     err!(
         Gradient,
         "this tensor does not depend on anything that requires a gradient; it may have been detached, computed under no_grad, \
-         or be of integers; call requires_grad() on the inputs before computing it"
+         inside jvp, or be of integers; call requires_grad() on the inputs before computing it"
     )
     .in_op(name)
     .at(caller())
@@ -275,19 +277,24 @@ pub fn try_grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Option<Tenso
     let wanted: HashSet<u64> = inputs.iter().map(|x| x.node().id).collect();
     let on_path = leads_to(loss.node(), &wanted);
     let mut found: HashMap<u64, Tensor> = HashMap::new();
-    pull(AMBIENT, Seeds::from_iter([(loss.link(), g)]), |link, g| {
+    let enter = |node: &Node| match &on_path {
+        Some(on_path) => wanted.contains(&node.id) || on_path.contains(&node.id),
+        None => true,
+    };
+    pull_along(AMBIENT, Seeds::from_iter([(loss.link(), g)]), enter, |link, g| {
         let node = link.node();
         if wanted.contains(&node.id) {
             found.insert(node.id, g.clone());
         }
-        Ok(if on_path.contains(&node.id) { Walk::On } else { Walk::Stop })
+        // Beyond a wanted node that is on no path, nothing is wanted.
+        Ok(if on_path.as_ref().is_none_or(|p| p.contains(&node.id)) { Walk::On } else { Walk::Stop })
     })?;
     Ok(inputs.iter().map(|x| found.get(&x.node().id).cloned()).collect())
 }
 
 /// The nodes through which the root depends on a wanted one. Inputs are older than their users, so one pass over the
-/// reachable nodes in rising order decides.
-fn leads_to(root: &Node, wanted: &HashSet<u64>) -> HashSet<u64> {
+/// reachable nodes in rising order decides. `None` if a block on the way may have captured anything.
+fn leads_to(root: &Node, wanted: &HashSet<u64>) -> Option<HashSet<u64>> {
     let oldest = wanted.iter().copied().min().unwrap_or(u64::MAX);
     let mut reached: HashMap<u64, &Node> = HashMap::new();
     let mut todo = vec![root];
@@ -295,6 +302,11 @@ fn leads_to(root: &Node, wanted: &HashSet<u64>) -> HashSet<u64> {
         if node.id >= oldest && node.deps.contains(AMBIENT) && reached.insert(node.id, node).is_none() {
             todo.extend(inputs_of(node));
         }
+    }
+    let opaque =
+        |n: &&Node| matches!(&n.record, Some(r) if matches!(&r.op, Op::Block(b) if b.signature().is_none()));
+    if reached.values().any(opaque) {
+        return None;
     }
     let mut order: Vec<&Node> = reached.into_values().collect();
     order.sort_unstable_by_key(|n| n.id);
@@ -304,7 +316,7 @@ fn leads_to(root: &Node, wanted: &HashSet<u64>) -> HashSet<u64> {
             on_path.insert(node.id);
         }
     }
-    on_path
+    Some(on_path)
 }
 
 fn inputs_of(node: &Node) -> impl Iterator<Item = &Node> {

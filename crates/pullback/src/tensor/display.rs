@@ -1,30 +1,44 @@
-//! Printing tensors as NumPy does: aligned columns, nested brackets, a summary of what is large.
+//! Printing tensors as NumPy does: aligned columns, nested brackets, long rows wrapped, a summary of what is large.
 
 use super::Tensor;
-use crate::dtype::Scalar;
+use crate::dtype::{DType, Scalar};
 use std::fmt;
 
 /// Larger tensors are summarised.
 const LIMIT: usize = 1000;
 /// How much of each end of an axis a summary shows.
 const EDGE: usize = 3;
+/// Longest line.
+const WIDTH: usize = 75;
+/// Most digits after the point, unless the format says otherwise.
+const PRECISION: usize = 8;
 
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.concrete().is_err() {
             return write!(f, "<{} {:?}, not known here>", self.dtype(), self.shape());
         }
-        let shown = if self.numel() > LIMIT { self.edges() } else { self.stripped() };
-        let texts = texts(&shown.scalars(), f.precision());
+        let summary = self.numel() > LIMIT;
+        let shown = if summary { self.edges() } else { self.stripped() };
+        let values = shown.scalars();
+        if self.rank() == 0 {
+            return f.write_str(&single(values[0], self.dtype(), f.precision()));
+        }
+        if values.is_empty() {
+            return f.write_str("[]");
+        }
+        let texts = texts(&values, self.dtype(), f.precision().unwrap_or(PRECISION));
         let width = texts.iter().map(String::len).max().unwrap_or(0);
         let mut cells = texts.iter().map(|t| format!("{t:>width$}"));
-        write_axis(f, self.shape(), self.numel() > LIMIT, 0, &mut cells)
+        write_axis(f, self.shape(), summary, 1, &mut cells)
     }
 }
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tensor({self}, {}, {:?})", self.dtype(), self.shape())
+        f.write_str("Tensor(")?;
+        fmt::Display::fmt(self, f)?;
+        write!(f, ", {}, {:?})", self.dtype(), self.shape())
     }
 }
 
@@ -41,66 +55,144 @@ impl Tensor {
     }
 }
 
-/// Numbers with as many digits as tell them apart, at most `precision` (8) after the point.
-fn texts(values: &[Scalar], precision: Option<usize>) -> Vec<String> {
-    let finite = || {
-        values
-            .iter()
-            .filter_map(|v| if let Scalar::F64(v) = v { Some(v.abs()) } else { None })
-            .filter(|v| v.is_finite())
-    };
-    let largest = finite().fold(0.0, f64::max);
-    let smallest = finite().filter(|&v| v > 0.0).fold(f64::INFINITY, f64::min);
-    let scientific = largest >= 1e8
-        || (smallest < 1e-4 && largest > 0.0)
-        || (smallest.is_finite() && largest / smallest > 1e8);
-    let most = precision.unwrap_or(8);
-    let digits = |v: f64| {
-        let text = if scientific { format!("{v:.most$e}") } else { format!("{v:.most$}") };
-        let mantissa = text.split('e').next().unwrap_or("");
-        mantissa.split_once('.').map_or(0, |(_, d)| d.trim_end_matches('0').len())
-    };
-    let digits = finite().map(digits).max().unwrap_or(0);
-    let one = |v: &Scalar| match *v {
-        Scalar::Bool(b) => b.to_string(),
-        Scalar::I64(n) => n.to_string(),
-        Scalar::F64(v) if !v.is_finite() => v.to_string(),
-        Scalar::F64(v) if scientific => format!("{v:.digits$e}"),
-        Scalar::F64(v) if digits == 0 => format!("{v:.0}."),
-        Scalar::F64(v) => format!("{v:.digits$}"),
-    };
-    values.iter().map(one).collect()
+/// A finite number in decimal.
+struct Decimal {
+    /// With the sign.
+    whole: String,
+    fraction: String,
+    exponent: i32,
 }
 
+impl Decimal {
+    /// The fewest digits that tell the number from its neighbours of the same type, at most `precision` after the point.
+    fn new(v: f64, dtype: DType, scientific: bool, precision: usize) -> Decimal {
+        let exactly = |p: usize| if scientific { format!("{v:.p$e}") } else { format!("{v:.p$}") };
+        let shortest = match (dtype, scientific) {
+            (DType::F64, true) => format!("{v:e}"),
+            (DType::F64, false) => format!("{v}"),
+            (DType::F32, true) => format!("{:e}", v as f32),
+            (DType::F32, false) => format!("{}", v as f32),
+            _ => {
+                let same = |text: &String| rounded(text.parse().unwrap_or(f64::NAN), dtype) == v;
+                (0..).map(exactly).find(same).unwrap_or_default()
+            }
+        };
+        let all = Decimal::parse(&shortest);
+        if all.fraction.len() <= precision {
+            return all;
+        }
+        let mut cut = Decimal::parse(&exactly(precision));
+        cut.fraction.truncate(cut.fraction.trim_end_matches('0').len());
+        cut
+    }
+
+    fn parse(text: &str) -> Decimal {
+        let (mantissa, exponent) = text.split_once('e').unwrap_or((text, "0"));
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        Decimal {
+            whole: whole.into(),
+            fraction: fraction.into(),
+            exponent: exponent.parse().expect("an exponent that Rust has written"),
+        }
+    }
+
+    /// The exponent as NumPy writes it, of at least two digits.
+    fn power(&self, digits: usize) -> String {
+        let sign = if self.exponent < 0 { '-' } else { '+' };
+        format!("e{sign}{:0>digits$}", self.exponent.abs())
+    }
+}
+
+/// A number as an element of a half-precision type.
+fn rounded(v: f64, dtype: DType) -> f64 {
+    if dtype == DType::F16 { half::f16::from_f64(v).to_f64() } else { half::bf16::from_f64(v).to_f64() }
+}
+
+/// What is not a finite float is written as it is.
+fn plain(v: Scalar) -> Result<String, f64> {
+    match v {
+        Scalar::Bool(b) => Ok(b.to_string()),
+        Scalar::I64(n) => Ok(n.to_string()),
+        Scalar::F64(v) if v.is_nan() => Ok("nan".into()),
+        Scalar::F64(v) if v.is_infinite() => Ok(v.to_string()),
+        Scalar::F64(v) => Err(v),
+    }
+}
+
+/// A number that stands alone, as Python's `str` has it.
+fn single(v: Scalar, dtype: DType, precision: Option<usize>) -> String {
+    plain(v).unwrap_or_else(|v| {
+        let scientific = v != 0.0 && !(1e-4..1e16).contains(&v.abs());
+        let d = Decimal::new(v, dtype, scientific, precision.unwrap_or(usize::MAX));
+        match (scientific, d.fraction.is_empty()) {
+            (false, true) => format!("{}.0", d.whole),
+            (false, false) => format!("{}.{}", d.whole, d.fraction),
+            (true, true) => format!("{}{}", d.whole, d.power(2)),
+            (true, false) => format!("{}.{}{}", d.whole, d.fraction, d.power(2)),
+        }
+    })
+}
+
+/// Numbers with their points below each other; all with exponents if they differ much in size.
+fn texts(values: &[Scalar], dtype: DType, precision: usize) -> Vec<String> {
+    let sizes = || values.iter().filter_map(|&v| plain(v).err()).map(f64::abs).filter(|&v| v > 0.0);
+    let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
+    let scientific = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;
+    let numbers: Vec<Result<String, Decimal>> =
+        values.iter().map(|&v| plain(v).map_err(|v| Decimal::new(v, dtype, scientific, precision))).collect();
+    let most =
+        |f: fn(&Decimal) -> usize| numbers.iter().filter_map(|n| n.as_ref().err()).map(f).max().unwrap_or(0);
+    let fraction = most(|d| d.fraction.len());
+    let power = most(|d| d.exponent.abs().to_string().len()).max(2);
+    let one = |n: &Result<String, Decimal>| match n {
+        Ok(text) => text.clone(),
+        Err(d) if scientific => format!("{}.{:0<fraction$}{}", d.whole, d.fraction, d.power(power)),
+        Err(d) => format!("{}.{:<fraction$}", d.whole, d.fraction),
+    };
+    numbers.iter().map(one).collect()
+}
+
+/// Writes the cells of one axis; lines after the first start `indent` to the right.
 fn write_axis(
     f: &mut fmt::Formatter<'_>,
     shape: &[usize],
     summary: bool,
-    depth: usize,
+    indent: usize,
     cells: &mut impl Iterator<Item = String>,
 ) -> fmt::Result {
-    let Some((&n, inner)) = shape.split_first() else {
-        return f.write_str(&cells.next().unwrap_or_default());
-    };
+    let (&n, inner) = shape.split_first().expect("a scalar is written by itself");
     let cut = summary && n > 2 * EDGE;
     let shown = if cut { 2 * EDGE } else { n };
+    let margin = " ".repeat(indent);
     f.write_str("[")?;
+    if inner.is_empty() {
+        let dots = cut.then(|| "...".to_string());
+        let first = shown.min(EDGE);
+        let head: Vec<String> = cells.take(first).collect();
+        let tail: Vec<String> = cells.take(shown - first).collect();
+        let mut column = indent;
+        for (k, word) in head.into_iter().chain(dots).chain(tail).enumerate() {
+            if k > 0 && column + 1 + word.len() > WIDTH - indent {
+                write!(f, "\n{margin}")?;
+                column = indent;
+            } else if k > 0 {
+                f.write_str(" ")?;
+                column += 1;
+            }
+            f.write_str(&word)?;
+            column += word.len();
+        }
+        return f.write_str("]");
+    }
+    let newlines = "\n".repeat(inner.len());
     for k in 0..shown {
         if k > 0 {
-            if inner.is_empty() {
-                f.write_str(" ")?;
-            } else {
-                let newlines = "\n".repeat(inner.len());
-                write!(f, "{newlines}{}", " ".repeat(depth + 1))?;
-            }
+            write!(f, "{newlines}{margin}")?;
         }
         if cut && k == EDGE {
-            match inner.is_empty() {
-                true => f.write_str("... ")?,
-                false => write!(f, "...\n{}", " ".repeat(depth + 1))?,
-            }
+            write!(f, "...{newlines}{margin}")?;
         }
-        write_axis(f, inner, summary, depth + 1, cells)?;
+        write_axis(f, inner, summary, indent + 1, cells)?;
     }
     f.write_str("]")
 }

@@ -178,14 +178,19 @@ impl Tensor {
         alone.then(|| unsafe { &mut *node.data.get() })
     }
 
+    /// Whether the operation that made the value reads it in its pullback.
+    pub(crate) fn is_kept(&self) -> bool {
+        self.node().keep
+    }
+
+    /// Whether there are other handles of the value.
+    pub(crate) fn is_shared(&self) -> bool {
+        self.node().values.load(Ordering::Acquire) > 1
+    }
+
     pub(crate) fn link(&self) -> Link {
         self.node().links.fetch_add(1, Ordering::Relaxed);
         Link { node: self.node }
-    }
-
-    /// Whether both are handles of one node.
-    pub(crate) fn ptr_eq(&self, other: &Tensor) -> bool {
-        self.node == other.node
     }
 }
 

@@ -9,9 +9,9 @@ use super::operand::literal;
 use super::{Operand, Tensor, bind};
 use crate::backend::cpu::map;
 use crate::dtype::{Scalar, with_float};
-use crate::error::{Result, err, or_panic};
+use crate::error::{Result, Within, err, or_panic};
 use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
-use crate::tape::{AMBIENT, caller, in_strict_mode, saved_by};
+use crate::tape::{AMBIENT, in_strict_mode, saved_by};
 use std::borrow::Cow;
 use std::ops;
 
@@ -50,7 +50,7 @@ macro_rules! operators {
             #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
             #[track_caller]
             pub fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {
-                self.assign::<$Trait>($Trait, b.into()).map_err(|e| e.in_op(<$Trait as Primitive>::NAME).at(caller()))
+                self.assign::<$Trait>($Trait, b.into()).within(<$Trait as Primitive>::NAME)
             }
         }
     )*};
@@ -92,7 +92,7 @@ operators! {
 /// A number on the left.
 #[track_caller]
 fn reversed(op: Op, a: Scalar, b: &Tensor) -> Result<Tensor> {
-    let a = literal(a, b).map_err(|e| e.in_op(op.name()).at(caller()))?;
+    let a = literal(a, b).within(op.name())?;
     bind(op, &[&a, b])
 }
 
@@ -127,20 +127,30 @@ impl Tensor {
         if self.node().deps.is_empty() && b.node().deps.is_empty() && self.overwrite::<M>(&b) {
             return Ok(());
         }
-        if in_strict_mode()
-            && let Some((saver, line)) = saved_by(self.address())
-        {
-            return Err(err!(
-                Copied,
-                "the value would have to be copied: {saver} at {}:{}:{} has saved it for its pullback",
-                line.file(),
-                line.line(),
-                line.column()
-            ));
-        }
+        self.check_not_saved()?;
         let result = bind(op, &[self, &b])?;
         self.rename(result);
         Ok(())
+    }
+
+    /// In strict mode, an error if a pullback reads the value that is about to be replaced.
+    pub(super) fn check_not_saved(&self) -> Result<()> {
+        if !in_strict_mode() {
+            return Ok(());
+        }
+        let own = || self.node().record.as_ref().map(|r| (r.op.name(), r.location));
+        let saver =
+            if self.is_kept() { own() } else { saved_by(self.address()).filter(|_| self.is_shared()) };
+        match saver {
+            None => Ok(()),
+            Some((op, line)) => Err(err!(
+                Copied,
+                "the value would have to be copied: {op} at {}:{}:{} has saved it for its pullback",
+                line.file(),
+                line.line(),
+                line.column()
+            )),
+        }
     }
 
     /// Computes in the buffer of `self`, if that is possible unseen.

@@ -120,6 +120,10 @@ impl Tensor {
     /// True with probability `p`.
     #[track_caller]
     pub fn bernoulli(key: Key, shape: impl Into<Shape>, p: f64) -> Tensor {
+        if !(0.0..=1.0).contains(&p) {
+            let e = err!(Value, "{p} is not a probability");
+            panic!("{}", e.in_op("bernoulli").at(std::panic::Location::caller()));
+        }
         drawn("bernoulli", shape.into(), |k| unit(key.word(k)) < p)
     }
 

@@ -1,10 +1,12 @@
 //! Slices by ranges, steps, positions and new axes.
 
 use super::methods::whole;
-use super::{Operand, Tensor, bind};
+use super::{Data, Operand, Tensor, bind};
+use crate::backend::cpu::movement;
+use crate::dtype::with_stored;
 use crate::error::{Error, Result, err, or_panic};
 use crate::ops::{Region, Slice, SliceAssign};
-use crate::shape::Shape;
+use crate::shape::{Shape, signed};
 use crate::tape::caller;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -76,12 +78,12 @@ macro_rules! ranges {
 }
 macro_rules! ranges_of {
     ($($t:ty),*) => {$(ranges! {
-        Range<$t>, r => AxisRange::Range { start: Some(r.start as isize), end: Some(r.end as isize), step: 1 };
-        RangeFrom<$t>, r => AxisRange::Range { start: Some(r.start as isize), end: None, step: 1 };
-        RangeTo<$t>, r => AxisRange::Range { start: None, end: Some(r.end as isize), step: 1 };
-        RangeInclusive<$t>, r => AxisRange::Range { start: Some(*r.start() as isize), end: after(*r.end() as isize), step: 1 };
-        RangeToInclusive<$t>, r => AxisRange::Range { start: None, end: after(r.end as isize), step: 1 };
-        $t, k => AxisRange::Index(k as isize);
+        Range<$t>, r => AxisRange::Range { start: Some(signed(r.start)), end: Some(signed(r.end)), step: 1 };
+        RangeFrom<$t>, r => AxisRange::Range { start: Some(signed(r.start)), end: None, step: 1 };
+        RangeTo<$t>, r => AxisRange::Range { start: None, end: Some(signed(r.end)), step: 1 };
+        RangeInclusive<$t>, r => AxisRange::Range { start: Some(signed(*r.start())), end: after(signed(*r.end())), step: 1 };
+        RangeToInclusive<$t>, r => AxisRange::Range { start: None, end: after(signed(r.end)), step: 1 };
+        $t, k => AxisRange::Index(signed(k));
     })*};
 }
 ranges_of!(i32, isize, usize);
@@ -92,7 +94,7 @@ ranges! {
 
 /// The position after an included end; after -1 comes the end of the axis.
 fn after(end: isize) -> Option<isize> {
-    if end == -1 { None } else { Some(end + 1) }
+    if end == -1 { None } else { Some(end.saturating_add(1)) }
 }
 
 /// One [`AxisRange`], a tuple of them, or a slice; axes that are not named are taken whole.
@@ -154,7 +156,7 @@ fn plan(x: &Tensor, ranges: Vec<AxisRange>) -> Result<(Region, Shape)> {
 }
 
 fn position(at: isize, n: usize) -> Result<usize> {
-    let k = if at < 0 { at + n as isize } else { at };
+    let k = if at < 0 { at.saturating_add(n as isize) } else { at };
     if k >= 0 && (k as usize) < n {
         Ok(k as usize)
     } else {
@@ -180,7 +182,8 @@ impl Tensor {
     /// [`slice`](Tensor::slice), with bad arguments as an error.
     #[track_caller]
     pub fn try_slice(&self, ranges: impl IntoRanges) -> Result<Tensor> {
-        let named = |e: Error| e.in_op("slice").at(caller());
+        let location = caller();
+        let named = |e: Error| e.in_op("slice").at(location);
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
         bind(Slice { region }, &[self])?.try_reshape(&shape)
     }
@@ -199,7 +202,7 @@ impl Tensor {
     /// [`get`](Tensor::get), with bad arguments as an error.
     #[track_caller]
     pub fn try_get(&self, at: isize) -> Result<Tensor> {
-        self.try_slice(at).map_err(|e| e.in_op("get"))
+        self.try_slice(at).map_err(|e| e.renamed("get"))
     }
 
     /// Replaces a part of this tensor: the handle gets a new value, other handles keep the old one. `part` broadcasts.
@@ -222,7 +225,8 @@ impl Tensor {
         ranges: impl IntoRanges,
         part: impl Into<Operand<'a>>,
     ) -> Result<()> {
-        let named = |e: Error| e.in_op("slice_assign").at(caller());
+        let location = caller();
+        let named = |e: Error| e.in_op("slice_assign").at(location);
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
         let part = match part.into() {
             Operand::Number(v) => {
@@ -233,8 +237,34 @@ impl Tensor {
         };
         let part = part.try_cast(self.dtype())?.try_broadcast_to(shape).map_err(named)?;
         let taken: Shape = region.axes.iter().map(|a| a.2).collect();
-        let result = bind(SliceAssign { region }, &[self, &part.try_reshape(&taken)?])?;
+        let part = part.try_reshape(&taken)?;
+        if self.node().deps.is_empty() && part.node().deps.is_empty() && self.overwrite_region(&region, &part)
+        {
+            return Ok(());
+        }
+        self.check_not_saved().map_err(named)?;
+        let result = bind(SliceAssign { region }, &[self, &part])?;
         self.rename(result);
         Ok(())
+    }
+
+    /// Writes into the buffer of `self`, if that is possible unseen.
+    fn overwrite_region(&mut self, region: &Region, part: &Tensor) -> bool {
+        let (dtype, strides) = (self.dtype(), self.node().shape.strides());
+        if !matches!(part.data(), Data::Splat(_) | Data::Strided(_)) {
+            return false;
+        }
+        let Some(Data::Strided(s)) = self.data_mut() else { return false };
+        if s.offset != 0 || s.strides != strides {
+            return false;
+        }
+        let (offset, steps) = region.locate(0, &strides);
+        with_stored!(dtype, T => match s.buffer.slice_mut::<T>() {
+            Some(elements) => {
+                movement::copy_into::<T>(part.value().view(), elements, offset, &steps);
+                true
+            }
+            None => false,
+        })
     }
 }

@@ -5,11 +5,10 @@
 //! merged pairwise: the rounding error grows with the logarithm of the length.
 
 pub(crate) mod extreme;
-pub(crate) mod moments;
 mod reducers;
 mod terms;
 
-pub(crate) use reducers::{All, Any, Max, Min, Prod, Reducer, Sum};
+pub(crate) use reducers::{All, Any, Max, Min, Reducer, Sum};
 
 use super::movement::Target;
 use super::parallel;

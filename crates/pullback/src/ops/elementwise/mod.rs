@@ -87,12 +87,14 @@ macro_rules! rows {
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) struct $P;
 
+        #[allow(dead_code, reason = "partials that read nothing look no name up")]
         impl $P {
             const ARGS: &[&str] = &[$(stringify!($x)),+];
         }
 
         kernel!($P $m($($x),+));
 
+        #[allow(unused_variables, unused_mut, reason = "partials that read nothing use no primal values")]
         impl Primitive for $P {
             const NAME: &'static str = stringify!($m);
 

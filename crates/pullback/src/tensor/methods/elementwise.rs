@@ -2,7 +2,7 @@
 
 use super::methods;
 use crate::dtype::DType;
-use crate::error::{Result, or_panic};
+use crate::error::{Result, Within, or_panic};
 use crate::ops::table::elementwise_table;
 use crate::ops::*;
 use crate::tensor::operand::{align, conform};
@@ -20,8 +20,12 @@ pub(crate) fn binary<'a>(op: impl Into<Op>, a: &'a Tensor, b: Operand<'a>) -> Re
     }
     let op = op.into();
     let (name, location) = (op.name(), crate::tape::caller());
-    let aligned = b.tensor_like(a).and_then(|b| align(Cow::Borrowed(a), b));
-    let (a, b) = aligned.map_err(|e| e.in_op(name).at(location))?;
+    // Not in a closure, which would hide the caller from what broadcasting records.
+    let aligned = match b.tensor_like(a) {
+        Ok(b) => align(Cow::Borrowed(a), b),
+        Err(e) => Err(e),
+    };
+    let (a, b) = aligned.map_err(|e| e.renamed(name).at(location))?;
     bind(op, &[&a, &b])
 }
 
@@ -49,17 +53,22 @@ macro_rules! table_method {
 }
 
 macro_rules! try_method {
-    ($m:ident $try:ident($($b:ident)?) $P:ident) => {
+    ($m:ident $try:ident() $P:ident) => {
+        try_method! { @ $m $try() -> |x| bind($P, &[x]) }
+    };
+    ($m:ident $try:ident($b:ident) $P:ident) => {
+        try_method! { @ $m $try<'a>($b: impl Into<Operand<'a>>) -> |x| binary($P, x, $b.into()) }
+    };
+    (@ $m:ident $try:ident$(<$l:lifetime>)?($($b:ident: $t:ty)?) -> |$x:ident| $body:expr) => {
         impl Tensor {
             #[doc = concat!("The operator of [`", stringify!($m), "`](std::ops), with bad arguments as an error.")]
             #[track_caller]
-            pub fn $try<'a>(&self $(, $b: impl Into<Operand<'a>>)?) -> Result<Tensor> {
-                try_method!(@ self, $P $(, $b)?)
+            pub fn $try$(<$l>)?(&self $(, $b: $t)?) -> Result<Tensor> {
+                let $x = self;
+                $body
             }
         }
     };
-    (@ $self:ident, $P:ident) => { bind($P, &[$self]) };
-    (@ $self:ident, $P:ident, $b:ident) => { binary($P, $self, $b.into()) };
 }
 elementwise_table!(table_methods);
 
@@ -69,7 +78,7 @@ macro_rules! comparisons {
             $(
                 #[doc = concat!("Whether each element ", $says, " that of `b`, as a bool tensor.")]
                 $m $try<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
-                    binary(Compare { relation: Relation::$R }, self, b.into())
+                    binary(Compare { relation: Relation::$R }, self, b.into()).map_err(|e| e.renamed(stringify!($m)))
                 }
             )*
         }
@@ -86,13 +95,19 @@ comparisons! {
 
 methods! {
     /// Both true; truth values only.
-    and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::And }, self, b.into()) }
+    and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
+        binary(Logic { connective: Connective::And }, self, b.into()).map_err(|e| e.renamed("and"))
+    }
     /// At least one true.
-    or try_or<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::Or }, self, b.into()) }
+    or try_or<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
+        binary(Logic { connective: Connective::Or }, self, b.into()).map_err(|e| e.renamed("or"))
+    }
     /// Exactly one true.
-    xor try_xor<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { binary(Logic { connective: Connective::Xor }, self, b.into()) }
+    xor try_xor<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
+        binary(Logic { connective: Connective::Xor }, self, b.into()).map_err(|e| e.renamed("xor"))
+    }
     /// True where this is false.
-    logical_not try_logical_not(&self) -> Tensor { bind(Not, &[self]) }
+    logical_not try_logical_not(&self) -> Tensor { bind(Not, &[self]).map_err(|e| e.renamed("logical_not")) }
 
     /// Limits each element to `[low, high]`; the derivative is 1 inside and at both ends.
     ///
@@ -120,8 +135,8 @@ methods! {
     /// assert_eq!(x.masked_fill(&x.lt(0.0), 0.0).to_vec::<f64>(), [1.0, 0.0]);
     /// ```
     masked_fill try_masked_fill<'a>(&self, mask: &Tensor, value: impl Into<Operand<'a>>) -> Tensor {
-        let value = value.into().tensor_like(self).map_err(|e| e.in_op("masked_fill"))?;
-        Tensor::try_where(mask, value.as_ref(), self)
+        let value = value.into().tensor_like(self).within("masked_fill")?;
+        Tensor::try_where(mask, value.as_ref(), self).map_err(|e| e.renamed("masked_fill"))
     }
 }
 

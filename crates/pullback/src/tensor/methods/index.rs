@@ -1,15 +1,14 @@
 //! Picking and adding by integer positions.
 
 use super::methods;
-use crate::error::{Result, or_panic};
+use crate::error::{Result, Within, or_panic};
 use crate::ops::*;
 use crate::shape::axis;
-use crate::tape::caller;
 use crate::tensor::{Tensor, bind};
 
 #[track_caller]
 fn named(op: &'static str, at: isize, x: &Tensor) -> Result<usize> {
-    axis(at, x.rank()).map_err(|e| e.in_op(op).at(caller()))
+    axis(at, x.rank()).within(op)
 }
 
 methods! {

@@ -1,10 +1,10 @@
 //! Shapes, axes and pieces.
 
 use super::methods;
-use crate::error::{Result, err, or_panic};
+use crate::error::{Result, Within, err, or_panic};
 use crate::ops::*;
-use crate::shape::{Axes, Shape, axis, resolve};
-use crate::tape::caller;
+use crate::shape::{Axes, Shape, axis, resolve, signed};
+use crate::tape::{caller, with_caller};
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
@@ -14,10 +14,10 @@ pub struct Lengths(SmallVec<[isize; 4]>);
 macro_rules! lengths {
     ($($t:ty),*) => {$(
         impl<const N: usize> From<[$t; N]> for Lengths {
-            fn from(s: [$t; N]) -> Self { Lengths(s.iter().map(|&n| n as isize).collect()) }
+            fn from(s: [$t; N]) -> Self { s.as_slice().into() }
         }
         impl From<&[$t]> for Lengths {
-            fn from(s: &[$t]) -> Self { Lengths(s.iter().map(|&n| n as isize).collect()) }
+            fn from(s: &[$t]) -> Self { Lengths(s.iter().map(|&n| signed(n)).collect()) }
         }
         impl From<Vec<$t>> for Lengths {
             fn from(s: Vec<$t>) -> Self { s.as_slice().into() }
@@ -50,7 +50,7 @@ methods! {
     /// assert_eq!(x.reshape([2, -1]).shape(), [2, 3]);
     /// ```
     reshape try_reshape(&self, to: impl Into<Lengths>) -> Tensor {
-        let to = resolve(&to.into().0, self.numel()).map_err(|e| e.in_op("reshape").at(caller()))?;
+        let to = resolve(&to.into().0, self.numel()).within("reshape")?;
         if to == self.node().shape { return Ok(self.clone()) }
         bind(Reshape { to }, &[self])
     }
@@ -66,12 +66,12 @@ methods! {
     /// ```
     permute try_permute(&self, order: &[isize]) -> Tensor {
         let perm = order.iter().map(|&a| axis(a, self.rank())).collect::<Result<Axes>>();
-        bind(Permute { perm: perm.map_err(|e| e.in_op("permute").at(caller()))? }, &[self])
+        bind(Permute { perm: perm.within("permute")? }, &[self])
     }
 
     /// Two axes exchanged.
     transpose try_transpose(&self, a: isize, b: isize) -> Tensor {
-        let (a, b) = axis(a, self.rank()).and_then(|a| Ok((a, axis(b, self.rank())?))).map_err(|e| e.in_op("transpose").at(caller()))?;
+        let (a, b) = axis(a, self.rank()).and_then(|a| Ok((a, axis(b, self.rank())?))).within("transpose")?;
         let mut perm: Axes = (0..self.rank()).collect();
         perm.swap(a, b);
         bind(Permute { perm }, &[self])
@@ -91,13 +91,13 @@ methods! {
             1 => Ok(k),
             n => Err(err!(Shape, "axis {at} of shape {:?} has length {n}, only axes of length 1 can go", self.shape())),
         });
-        let k = named.map_err(|e| e.in_op("squeeze").at(caller()))?;
+        let k = named.within("squeeze")?;
         self.try_reshape(self.node().shape.without(&[k]))
     }
 
     /// With a new axis of length 1 before position `at` (counted from the end of the result, if negative).
     unsqueeze try_unsqueeze(&self, at: isize) -> Tensor {
-        let k = axis(at, self.rank() + 1).map_err(|e| e.in_op("unsqueeze").at(caller()))?;
+        let k = axis(at, self.rank() + 1).within("unsqueeze")?;
         self.try_reshape(self.node().shape.inserted(k, 1))
     }
 
@@ -115,7 +115,7 @@ methods! {
 
     /// In reverse order along the given axis; copies nothing.
     flip try_flip(&self, at: isize) -> Tensor {
-        let k = axis(at, self.rank()).map_err(|e| e.in_op("flip").at(caller()))?;
+        let k = axis(at, self.rank()).within("flip")?;
         let mut region = whole(self.shape());
         let n = self.shape()[k];
         region.axes[k] = (n.saturating_sub(1), -1, n);
@@ -130,7 +130,8 @@ methods! {
     /// assert_eq!(x.pad(&[(1, 2)], 0.0).to_vec::<f64>(), [0.0, 1.0, 2.0, 0.0, 0.0]);
     /// ```
     pad try_pad(&self, widths: &[(usize, usize)], value: f64) -> Tensor {
-        let fail = |e: crate::Error| e.in_op("pad").at(caller());
+        let at_line = caller();
+        let fail = |e: crate::Error| e.in_op("pad").at(at_line);
         if widths.len() != self.rank() {
             return Err(fail(err!(Shape, "one pair of widths for each axis: got {} for shape {:?}", widths.len(), self.shape())));
         }
@@ -150,7 +151,8 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2]).repeat(&[2]).to_vec::<i32>(), [1, 2, 1, 2]);
     /// ```
     repeat try_repeat(&self, times: &[usize]) -> Tensor {
-        let fail = |e: crate::Error| e.in_op("repeat").at(caller());
+        let at_line = caller();
+        let fail = |e: crate::Error| e.in_op("repeat").at(at_line);
         if times.len() != self.rank() {
             return Err(fail(err!(Shape, "one number for each axis: got {} for shape {:?}", times.len(), self.shape())));
         }
@@ -170,7 +172,8 @@ methods! {
     /// assert_eq!(parts[1].to_vec::<i32>(), [2, 3, 4]);
     /// ```
     split try_split(&self, lengths: &[usize], at: isize) -> Vec<Tensor> {
-        let fail = |e: crate::Error| e.in_op("split").at(caller());
+        let at_line = caller();
+        let fail = |e: crate::Error| e.in_op("split").at(at_line);
         let k = axis(at, self.rank()).map_err(fail)?;
         let total = lengths.iter().try_fold(0usize, |n, &m| n.checked_add(m));
         if total != Some(self.shape()[k]) {
@@ -181,15 +184,15 @@ methods! {
             start += n;
             self.try_narrow(at, start - n, n)
         };
-        lengths.iter().map(&mut piece).collect()
+        with_caller(at_line, || lengths.iter().map(&mut piece).collect())
     }
 
     /// `n` elements along an axis, from `start`; shares the buffer.
     narrow try_narrow(&self, at: isize, start: usize, n: usize) -> Tensor {
-        let k = axis(at, self.rank()).map_err(|e| e.in_op("narrow").at(caller()))?;
+        let k = axis(at, self.rank()).within("narrow")?;
         let mut region = whole(self.shape());
         region.axes[k] = (if n == 0 { 0 } else { start }, 1, n);
-        bind(Slice { region }, &[self]).map_err(|e| e.in_op("narrow"))
+        bind(Slice { region }, &[self]).map_err(|e| e.renamed("narrow"))
     }
 }
 
@@ -211,7 +214,7 @@ impl Tensor {
     pub fn try_concat<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
         let parts: Vec<&Tensor> = parts.iter().map(AsRef::as_ref).collect();
         let rank = parts.first().map_or(1, |t| t.rank());
-        let axis = axis(at, rank).map_err(|e| e.in_op("concat").at(caller()))?;
+        let axis = axis(at, rank).within("concat")?;
         bind(Concat { axis }, &parts)
     }
 
@@ -230,8 +233,11 @@ impl Tensor {
     /// [`stack`](Tensor::stack), with bad arguments as an error.
     #[track_caller]
     pub fn try_stack<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
-        let rows: Result<Vec<Tensor>> = parts.iter().map(|t| t.as_ref().try_unsqueeze(at)).collect();
-        Tensor::try_concat(&rows.map_err(|e| e.in_op("stack"))?, at)
+        with_caller(caller(), || {
+            let rows: Result<Vec<Tensor>> = parts.iter().map(|t| t.as_ref().try_unsqueeze(at)).collect();
+            Tensor::try_concat(&rows?, at)
+        })
+        .map_err(|e| e.renamed("stack"))
     }
 
     // For rules, whose shapes the forward pass has checked -----------------------------------------------------------

@@ -2,7 +2,7 @@
 
 use super::methods;
 use crate::dtype::DType;
-use crate::error::{Result, err, or_panic};
+use crate::error::{Result, Within, err, or_panic};
 use crate::ops::*;
 use crate::shape::{Shape, axis};
 use crate::tape::caller;
@@ -54,7 +54,7 @@ fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 #[track_caller]
 fn over(op: impl Into<Op>, x: &Tensor, at: isize) -> Result<Tensor> {
     let op = op.into();
-    let k = axis(at, x.rank()).map_err(|e| e.in_op(op.name()).at(caller()))?;
+    let k = axis(at, x.rank()).within(op.name())?;
     if k + 1 == x.rank() {
         return bind(op, &[x]);
     }
@@ -72,7 +72,7 @@ methods! {
     /// assert_eq!(a.matmul(&Tensor::zeros([5, 2, 3])).shape(), [5, 2, 3]);
     /// ```
     matmul try_matmul(&self, b: &Tensor) -> Tensor {
-        matmul(self, b).map_err(|e| e.in_op("matmul").at(caller()))
+        matmul(self, b).within("matmul")
     }
 
     /// Inner product of two tensors of one axis.
@@ -81,7 +81,7 @@ methods! {
             let e = err!(Shape, "takes two tensors of one axis, got {:?} and {:?}; see matmul", self.shape(), b.shape());
             return Err(e.in_op("dot").at(caller()));
         }
-        matmul(self, b).map_err(|e| e.in_op("dot").at(caller()))
+        matmul(self, b).within("dot")
     }
 
     /// Outer product of two tensors of one axis: all products of their elements.

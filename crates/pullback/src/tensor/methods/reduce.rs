@@ -1,9 +1,11 @@
 //! Reductions: over all axes, over some, and keeping them with length 1.
 
 use super::methods;
-use crate::error::{Result, or_panic};
+use crate::DType;
+use crate::error::{Result, Within, or_panic};
 use crate::ops::*;
-use crate::shape::{Axes, axes};
+use crate::shape::{Axes, axes, signed};
+use crate::tape::{caller, with_caller};
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
@@ -13,13 +15,13 @@ pub struct AxisList(SmallVec<[isize; 4]>);
 macro_rules! axis_list {
     ($($t:ty),*) => {$(
         impl From<$t> for AxisList {
-            fn from(a: $t) -> Self { AxisList(SmallVec::from_slice(&[a as isize])) }
+            fn from(a: $t) -> Self { [a].into() }
         }
         impl<const N: usize> From<[$t; N]> for AxisList {
-            fn from(a: [$t; N]) -> Self { AxisList(a.iter().map(|&a| a as isize).collect()) }
+            fn from(a: [$t; N]) -> Self { a.as_slice().into() }
         }
         impl From<&[$t]> for AxisList {
-            fn from(a: &[$t]) -> Self { AxisList(a.iter().map(|&a| a as isize).collect()) }
+            fn from(a: &[$t]) -> Self { AxisList(a.iter().map(|&a| signed(a)).collect()) }
         }
     )*};
 }
@@ -35,18 +37,18 @@ macro_rules! reductions {
         methods! {
             $(
                 $(#[$doc])*
-                $name $try(&self) -> Tensor { ($f)(self, all(self)) }
+                $name $try(&self) -> Tensor { of_all(stringify!($name), self, $f) }
 
                 #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), ") over the given axes, which are dropped.")]
                 $over $try_over(&self, over: impl Into<AxisList>) -> Tensor {
-                    ($f)(self, named(stringify!($name), self, over.into())?)
+                    reduced(stringify!($name), self, over.into(), $f)
                 }
 
                 #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), ") over the given axes, which stay with length 1.")]
                 $keep $try_keep(&self, over: impl Into<AxisList>) -> Tensor {
-                    let over = named(stringify!($name), self, over.into())?;
-                    let shape = self.node().shape.with_ones(&over);
-                    ($f)(self, over)?.try_reshape(&shape)
+                    let over = over.into();
+                    let shape = self.node().shape.with_ones(&named(stringify!($name), self, &over)?);
+                    reduced(stringify!($name), self, over, $f)?.try_reshape(&shape)
                 }
             )*
         }
@@ -54,8 +56,26 @@ macro_rules! reductions {
 }
 
 #[track_caller]
-fn named(op: &'static str, x: &Tensor, list: AxisList) -> Result<Axes> {
-    axes(&list.0, x.rank()).map_err(|e| e.in_op(op).at(crate::tape::caller()))
+fn named(op: &'static str, x: &Tensor, list: &AxisList) -> Result<Axes> {
+    axes(&list.0, x.rank()).within(op)
+}
+
+/// A reduction of all axes, as a step of the caller's.
+#[track_caller]
+fn of_all(op: &'static str, x: &Tensor, f: impl FnOnce(&Tensor, Axes) -> Result<Tensor>) -> Result<Tensor> {
+    with_caller(caller(), || f(x, all(x))).map_err(|e| e.renamed(op))
+}
+
+/// A reduction of some axes, as a step of the caller's.
+#[track_caller]
+fn reduced(
+    op: &'static str,
+    x: &Tensor,
+    over: AxisList,
+    f: impl FnOnce(&Tensor, Axes) -> Result<Tensor>,
+) -> Result<Tensor> {
+    let over = named(op, x, &over)?;
+    with_caller(caller(), || f(x, over)).map_err(|e| e.renamed(op))
 }
 
 /// How many elements go into each result.
@@ -63,22 +83,39 @@ fn count(x: &Tensor, over: &[usize]) -> f64 {
     over.iter().map(|&a| x.shape()[a] as f64).product()
 }
 
+#[track_caller]
 fn float(op: &'static str, x: &Tensor) -> Result<()> {
-    if x.dtype().is_float() { Ok(()) } else { Err(needs_float(x.dtype()).in_op(op)) }
+    if x.dtype().is_float() { Ok(()) } else { Err(needs_float(x.dtype()).in_op(op).at(caller())) }
+}
+
+/// Applies `f` to halves as single precision: a sum of 1000 numbers of 100 is too large for f16, their mean is not.
+#[track_caller]
+fn widened(x: &Tensor, over: Axes, f: fn(&Tensor, Axes) -> Result<Tensor>) -> Result<Tensor> {
+    match x.dtype() {
+        DType::F16 | DType::BF16 => f(&x.try_cast(DType::F32)?, over)?.try_cast(x.dtype()),
+        _ => f(x, over),
+    }
 }
 
 #[track_caller]
 fn mean(x: &Tensor, over: Axes) -> Result<Tensor> {
     float("mean", x)?;
-    let n = count(x, &over);
-    Ok(bind(Sum { axes: over }, &[x])? * (1.0 / n))
+    widened(x, over, |x, over| {
+        let n = count(x, &over);
+        bind(Sum { axes: over }, &[x])?.try_div(n)
+    })
 }
 
 /// Mean of the squared distances from the mean. Two passes: the textbook formula in one cancels.
 #[track_caller]
 fn var(x: &Tensor, over: Axes) -> Result<Tensor> {
     float("var", x)?;
-    let centre = mean(x, over.clone())?.try_reshape(&x.node().shape.with_ones(&over))?;
+    widened(x, over, squared_deviation)
+}
+
+#[track_caller]
+fn squared_deviation(x: &Tensor, over: Axes) -> Result<Tensor> {
+    let centre = mean(x, over.clone())?.try_reshape(x.node().shape.with_ones(&over))?;
     mean(&(x - centre).square(), over)
 }
 
@@ -86,6 +123,8 @@ fn var(x: &Tensor, over: Axes) -> Result<Tensor> {
 /// rule that divides by the factor would fail.
 #[track_caller]
 fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
+    // As sums are.
+    let x = &if x.dtype().is_float() { x.clone() } else { x.try_cast(DType::I64)? };
     let kept: Axes = (0..x.rank()).filter(|a| !over.contains(a)).collect();
     let shape = x.node().shape.without(&over);
     let n: usize = over.iter().map(|&a| x.shape()[a]).product();
@@ -96,7 +135,7 @@ fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
     while n > 1 {
         let half = n / 2;
         let pairs = y.narrowed(last, 0, half) * y.narrowed(last, half, half);
-        y = if n % 2 == 0 {
+        y = if n.is_multiple_of(2) {
             pairs
         } else {
             Tensor::concat(&[&pairs, &y.narrowed(last, n - 1, 1)], last as isize)
@@ -119,7 +158,7 @@ reductions! {
     sum try_sum sum_axes try_sum_axes sum_axes_keep try_sum_axes_keep = |x: &Tensor, axes| bind(Sum { axes }, &[x]);
     /// Mean of all elements; NaN if there are none.
     mean try_mean mean_axes try_mean_axes mean_axes_keep try_mean_axes_keep = mean;
-    /// Product of all elements.
+    /// Product of all elements; of integers and truth values as i64.
     prod try_prod prod_axes try_prod_axes prod_axes_keep try_prod_axes_keep = prod;
     /// Largest element; equal ones share the gradient. NaN wins.
     ///
@@ -153,12 +192,12 @@ methods! {
     /// assert_eq!(x.argmax(-1).to_vec::<i64>(), [1, 0]);
     /// ```
     argmax try_argmax(&self, axis: isize) -> Tensor {
-        bind(ArgExtreme { axes: named("argmax", self, axis.into())?, largest: true }, &[self]).map_err(|e| e.in_op("argmax"))
+        reduced("argmax", self, axis.into(), |x, axes| bind(ArgExtreme { axes, largest: true }, &[x]))
     }
 
     /// Position of the first smallest element along an axis, as i64. NaN counts as the smallest.
     argmin try_argmin(&self, axis: isize) -> Tensor {
-        bind(ArgExtreme { axes: named("argmin", self, axis.into())?, largest: false }, &[self]).map_err(|e| e.in_op("argmin"))
+        reduced("argmin", self, axis.into(), |x, axes| bind(ArgExtreme { axes, largest: false }, &[x]))
     }
 }
 

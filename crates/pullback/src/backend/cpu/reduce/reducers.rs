@@ -1,4 +1,4 @@
-//! What is done with the elements: sums, products, extremes, and truth.
+//! What is done with the elements: sums, extremes, and truth.
 
 use half::{bf16, f16};
 
@@ -15,8 +15,6 @@ pub(crate) trait Reducer<T>: 'static {
 
 /// The sum; integers are summed in `i64` and wrap.
 pub(crate) struct Sum;
-/// The product; integers are multiplied in `i64` and wrap.
-pub(crate) struct Prod;
 /// The largest element; NaN if there is one. Nothing gives the lowest value.
 pub(crate) struct Max;
 /// The smallest element; NaN if there is one. Nothing gives the highest value.
@@ -52,7 +50,6 @@ macro_rules! reducer {
 macro_rules! floats {
     ($($T:ty: $Acc:ty, |$x:ident| $lift:expr, |$acc:ident| $finish:expr;)*) => {$(
         reducer! { Sum for $T: $Acc => $T, 0.0, |$x| $lift, |a, b| a + b, |$acc| $finish }
-        reducer! { Prod for $T: $Acc => $T, 1.0, |$x| $lift, |a, b| a * b, |$acc| $finish }
         // A NaN on the left fails the comparison and stays.
         reducer! { Max for $T: $Acc => $T, <$Acc>::NEG_INFINITY, |$x| $lift,
             |a, b| if b > a || b.is_nan() { b } else { a }, |$acc| $finish }
@@ -72,7 +69,6 @@ floats! {
 macro_rules! integers {
     ($($T:ty)*) => {$(
         reducer! { Sum for $T: i64 => i64, 0, |x| x as i64, |a, b| a.wrapping_add(b), |a| a }
-        reducer! { Prod for $T: i64 => i64, 1, |x| x as i64, |a, b| a.wrapping_mul(b), |a| a }
         reducer! { Max for $T: $T => $T, <$T>::MIN, |x| x, |a, b| a.max(b), |a| a }
         reducer! { Min for $T: $T => $T, <$T>::MAX, |x| x, |a, b| a.min(b), |a| a }
         reducer! { Any for $T: bool => u8, false, |x| x != 0, |a, b| a | b, |a| a as u8 }

@@ -1,0 +1,6 @@
+//! The library as its users write it. The files in `contract/` are kept word for word.
+
+#[allow(clippy::assign_op_pattern, clippy::needless_borrows_for_generic_args, reason = "kept word for word")]
+#[path = "contract/core.rs"]
+#[rustfmt::skip]
+mod tensors_and_gradients;
