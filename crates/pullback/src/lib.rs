@@ -2,3 +2,4 @@
 mod backend;
 pub mod number;
 mod ops;
+pub mod scalar;

@@ -1,0 +1,23 @@
+//! Derivatives of functions on numbers, with loops and branches, at the speed of plain code.
+
+mod chain;
+mod derivatives;
+mod dual;
+mod operators;
+mod plain;
+mod real;
+mod slope;
+mod special;
+mod tape;
+mod var;
+
+pub use crate::number::Number;
+pub use derivatives::{
+    directional, gradient, gradient_into, hessian, hessian_into, hvp, hvp_into, jacobian, jacobian_into,
+    second_partial, value_and_gradient,
+};
+pub use dual::{Dual, HyperDual};
+pub use plain::Single;
+pub use real::Real;
+pub use tape::{Position, Recording, Tape, Taped, external, free_tapes};
+pub use var::Var;

@@ -1,0 +1,179 @@
+//! The variable of the reverse tape.
+
+use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
+use super::operators::{compared_by_value, derived_operators};
+use super::slope::Slope;
+use super::tape::{self, Record, Taped, slot};
+use super::Real;
+use crate::number::Number;
+
+/// A value on a tape: `v`, with `dv = c d(node)`.
+///
+/// The factor `c` is what keeps the tape short. A function of one variable, and any arithmetic with constants or
+/// with a variable on the same node, only changes `v` and `c`; a record is written when two different nodes meet.
+///
+/// A `Var` has no lifetime, so that `fn f<T: Real>(x: &[T]) -> T` is passed by its name. It must not be used after
+/// the recording that made it: debug builds stop with a message; release builds may compute a wrong number, but never read
+/// outside the tape.
+#[derive(Clone, Copy, Debug)]
+pub struct Var<T = f64> {
+    v: T,
+    c: T,
+    /// The node; 0 for a constant.
+    i: u32,
+    generation: u32,
+}
+
+impl<T: Taped> Var<T> {
+    /// A constant.
+    #[inline(always)]
+    pub fn fixed(value: T) -> Self {
+        Var { v: value, c: T::constant(0.0), i: 0, generation: 0 }
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub fn inner(self) -> T {
+        self.v
+    }
+
+    /// Whether nothing can be differentiated with respect to here.
+    #[inline(always)]
+    pub fn is_constant(self) -> bool {
+        self.i == 0
+    }
+
+    #[inline(always)]
+    pub(super) fn on_node(value: T, node: u32, generation: u32) -> Self {
+        Var { v: value, c: T::constant(1.0), i: node, generation }
+    }
+
+    /// The value `y` with slope `p` on the same node.
+    #[inline(always)]
+    pub(super) fn scaled_node(self, y: T, p: T) -> Self {
+        Var { v: y, c: damped(self.c, p), ..self }
+    }
+
+    #[inline(always)]
+    pub(super) fn node(self) -> u32 {
+        self.i
+    }
+
+    #[inline(always)]
+    pub(super) fn scale(self) -> T {
+        self.c
+    }
+
+    #[inline(always)]
+    pub(super) fn generation(self) -> u32 {
+        self.generation
+    }
+
+    #[inline(always)]
+    fn check(self) {
+        slot::check::<T>(self.i, self.generation);
+    }
+}
+
+/// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
+#[inline(always)]
+fn damped<T: Real>(c: T, p: T) -> T {
+    let product = p * c;
+    if product.value().is_nan() { damped_nan(c, p) } else { product }
+}
+
+#[cold]
+fn damped_nan<T: Real>(c: T, p: T) -> T {
+    if p.value() == 0.0 { p.gate(c) } else { c.gate(p) }
+}
+
+impl<T: Taped> Chain for Var<T> {
+    type Primal = T;
+
+    #[inline(always)]
+    fn primal(self) -> T {
+        self.v
+    }
+
+    #[inline(always)]
+    fn unary(self, y: T, slope: Slope<T>) -> Self {
+        self.check();
+        match slope {
+            Slope::Zero => Self::fixed(y),
+            Slope::One => Var { v: y, ..self },
+            Slope::MinusOne => Var { v: y, c: -self.c, ..self },
+            Slope::Of(p) => self.scaled_node(y, p),
+        }
+    }
+
+    #[inline(always)]
+    fn scaled(self, y: T, k: f64) -> Self {
+        self.check();
+        Var { v: y, c: self.c * k, ..self }
+    }
+
+    #[inline(always)]
+    fn binary(self, other: Self, y: T, [p, q]: [Slope<T>; 2]) -> Self {
+        self.check();
+        other.check();
+        if let (Slope::Zero, Slope::Zero) = (p, q) {
+            return Self::fixed(y);
+        }
+        if self.i != other.i && self.i != 0 && other.i != 0 {
+            let record = Record { pa: p.times(self.c), pb: q.times(other.c), a: self.i, b: other.i };
+            return Var { v: y, c: T::constant(1.0), i: slot::push(record), generation: self.generation };
+        }
+        if self.i == other.i {
+            // The same node, or two constants, whose factors are 0.
+            return Var { v: y, c: p.times(self.c) + q.times(other.c), ..self };
+        }
+        if self.i != 0 {
+            return Var { v: y, c: p.times(self.c), ..self };
+        }
+        Var { v: y, c: q.times(other.c), ..other }
+    }
+}
+
+chain_operators! { [T: Taped] Var<T> }
+compared_by_value! { [T: Taped] Var<T>, v }
+derived_operators! { [T: Taped] Var<T> }
+
+impl<T: Taped> Number for Var<T> {
+    chain_methods!();
+}
+
+impl<T: Taped> Real for Var<T> {
+    #[inline(always)]
+    fn constant(value: f64) -> Self {
+        Self::fixed(T::constant(value))
+    }
+
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self.v.value()
+    }
+
+    chain_powers!();
+
+    fn dot(a: &[Self], b: &[Self]) -> Self {
+        assert_eq!(a.len(), b.len(), "dot: the slices differ in length");
+        let value = a.iter().zip(b).map(|(a, b)| a.v * b.v).sum();
+        let pairs = a.iter().zip(b);
+        tape::linear(value, pairs.flat_map(|(&a, &b)| [(a, b.v), (b, a.v)]))
+    }
+
+    fn log_sum_exp(x: &[Self]) -> Self {
+        let top = x.iter().fold(f64::NEG_INFINITY, |m, x| m.max(x.value()));
+        if top.is_infinite() {
+            return x.iter().map(|&x| x.exp()).sum::<Self>().ln();
+        }
+        let terms: Vec<T> = x.iter().map(|x| (x.v - top).exp()).collect();
+        let sum: T = terms.iter().sum();
+        let weight = sum.recip();
+        tape::linear(sum.ln() + top, x.iter().zip(&terms).map(|(&x, &e)| (x, e * weight)))
+    }
+
+    fn preaccumulate<O: AsMut<[Self]>>(f: impl FnOnce() -> O) -> O {
+        tape::preaccumulate(f)
+    }
+}
