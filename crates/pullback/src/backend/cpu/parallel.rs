@@ -2,7 +2,10 @@
 
 use rayon::{ThreadPool, ThreadPoolBuilder};
 use std::ops::Range;
-use std::sync::{OnceLock, atomic::{AtomicUsize, Ordering}};
+use std::sync::{
+    OnceLock,
+    atomic::{AtomicUsize, Ordering},
+};
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 static POOL: OnceLock<ThreadPool> = OnceLock::new();
@@ -11,7 +14,8 @@ static POOL: OnceLock<ThreadPool> = OnceLock::new();
 pub(crate) fn num_threads() -> usize {
     match THREADS.load(Ordering::Relaxed) {
         0 => {
-            let n = std::env::var("PULLBACK_NUM_THREADS").ok().and_then(|v| v.parse().ok()).filter(|&n| n > 0);
+            let n =
+                std::env::var("PULLBACK_NUM_THREADS").ok().and_then(|v| v.parse().ok()).filter(|&n| n > 0);
             let n = n.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, |n| n.get()));
             THREADS.store(n, Ordering::Relaxed);
             n
@@ -29,7 +33,11 @@ fn pool() -> &'static ThreadPool {
     POOL.get_or_init(|| {
         let n = std::thread::available_parallelism().map_or(1, |n| n.get()).max(num_threads());
         let name = |k| format!("pullback-{k}");
-        ThreadPoolBuilder::new().num_threads(n).thread_name(name).build().expect("could not start the kernel threads")
+        ThreadPoolBuilder::new()
+            .num_threads(n)
+            .thread_name(name)
+            .build()
+            .expect("could not start the kernel threads")
     })
 }
 

@@ -1,0 +1,109 @@
+//! The innermost loops, compiled for each instruction set, and the choice between them.
+//!
+//! The choice depends on the processor alone, so that a value has the same result in a loop of any length and on its own.
+
+use super::cost::Cost;
+use super::lane::{Careful, Lane, Portable};
+use super::map::{Map1, Map2};
+use super::math::{Float, Isa, is_nan};
+
+/// Defines a function that runs `$body` compiled for the best instruction set of the processor it finds itself on.
+macro_rules! dispatched {
+    ($(#[$doc:meta])* fn $name:ident[$($G:ident: $B:path),*]($($x:ident: $T:ty),*) $(-> $R:ty)? = $body:ident) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
+                fn v3<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+                    $body::<$($G,)* super::lane::V3>($($x),*)
+                }
+                if has_v3() {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { v3::<$($G),*>($($x),*) };
+                }
+            }
+            $body::<$($G,)* Portable>($($x),*)
+        }
+    };
+}
+
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn has_v3() -> bool {
+    // The standard library keeps the answer in a static; this is a load and a mask.
+    is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("bmi1")
+        && is_x86_feature_detected!("bmi2")
+        && is_x86_feature_detected!("f16c")
+        && is_x86_feature_detected!("lzcnt")
+}
+
+dispatched! {
+    /// `M(x)` of a single element.
+    fn one1[M: Map1, F: Float](x: F) -> F = careful1
+}
+dispatched! {
+    /// `M(a, b)` of a single pair.
+    fn one2[M: Map2, F: Float](a: F, b: F) -> F = careful2
+}
+dispatched! {
+    /// `out = M(x)`, slices of one length.
+    fn loop1[M: Map1, F: Float](x: &[F], out: &mut [F]) = body1
+}
+dispatched! {
+    /// `out = M(a, b)`, slices of one length.
+    fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2
+}
+
+#[inline(always)]
+fn careful1<M: Map1, F: Float, I: Isa>(x: F) -> F {
+    M::value(Lane::<F, Careful<I>>::new(x)).0
+}
+
+#[inline(always)]
+fn careful2<M: Map2, F: Float, I: Isa>(a: F, b: F) -> F {
+    M::value(Lane::<F, Careful<I>>::new(a), Lane::new(b)).0
+}
+
+#[inline(always)]
+fn body1<M: Map1, F: Float, I: Isa>(x: &[F], out: &mut [F]) {
+    assert_eq!(x.len(), out.len());
+    for (out, &x) in out.iter_mut().zip(x) {
+        *out = M::value(Lane::<F, I>::new(x)).0;
+    }
+    if M::value(Cost::OPERAND).limited && out.iter().fold(false, |any, &y| any | is_nan(y)) {
+        for (out, &x) in out.iter_mut().zip(x).filter(|(y, _)| is_nan(**y)) {
+            *out = careful1::<M, F, I>(x);
+        }
+    }
+}
+
+#[inline(always)]
+fn body2<M: Map2, F: Float, I: Isa>(a: &[F], b: &[F], out: &mut [F]) {
+    assert!(a.len() == out.len() && b.len() == out.len());
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = M::value(Lane::<F, I>::new(a), Lane::new(b)).0;
+    }
+    if M::value(Cost::OPERAND, Cost::OPERAND).limited && out.iter().fold(false, |any, &y| any | is_nan(y)) {
+        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b).filter(|((y, _), _)| is_nan(**y)) {
+            *out = careful2::<M, F, I>(a, b);
+        }
+    }
+}
+
+/// `out = f(a, b)`, slices of one length.
+pub(crate) fn zip_tile<A: Copy, B: Copy, O>(a: &[A], b: &[B], out: &mut [O], f: impl Fn(A, B) -> O + Copy) {
+    for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
+        *out = f(a, b);
+    }
+}
+
+/// `out = a` where the mask is not zero, else `b`, slices of one length.
+pub(crate) fn select_tile<T: Copy>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
+    for (((out, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {
+        *out = if m != 0 { a } else { b };
+    }
+}

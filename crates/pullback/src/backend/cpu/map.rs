@@ -1,0 +1,171 @@
+//! Elementwise operations: one output element from the elements at the same index of the operands.
+//!
+//! The operands come as [`Tiles`], whatever their strides, so each operation is compiled to one loop over slices for each
+//! float type and instruction set ([`dispatch`](super::dispatch)). The result for an element depends on its operands alone:
+//! not on its place, the size of the tensor or the number of threads.
+
+use super::cost::Cost;
+use super::dispatch::{loop1, loop2, one1, one2, select_tile, zip_tile};
+use super::element::{Element, TILE};
+use super::math::Float;
+use super::parallel::{self, Disjoint};
+use super::tiles::{Tiles, buffer};
+use super::view::View;
+use crate::number::Number;
+use std::ops::Range;
+
+/// An elementwise function of one argument.
+pub(crate) trait Map1: 'static {
+    fn value<N: Number>(x: N) -> N;
+}
+
+/// An elementwise function of two arguments.
+pub(crate) trait Map2: 'static {
+    fn value<N: Number>(a: N, b: N) -> N;
+}
+
+/// How many elements plain moves and comparisons handle in about 100 µs.
+const CHEAP_GRAIN: usize = 1 << 18;
+
+/// `out = M(x)`.
+pub(crate) fn map1<M: Map1, E: Element>(x: View<'_, E>, out: &mut [E]) {
+    if let [out] = out {
+        *out = E::narrow_one(one1::<M, E::Float>(x.data[x.offset].widen_one()));
+        return;
+    }
+    let contiguous = x.as_slice().and_then(E::direct);
+    for_parts(out, M::value(Cost::OPERAND).grain(), |range, out| {
+        if let (Some(x), Some(out)) = (contiguous, E::direct_mut(out)) {
+            return loop1::<M, E::Float>(&x[range], out);
+        }
+        let mut gathered = buffer();
+        let mut x = Tiles::new(x, range, &mut gathered);
+        let mut wide = [E::Float::ZERO; TILE];
+        for out in out.chunks_mut(TILE) {
+            let x = E::widen(x.next(out.len()), &mut wide);
+            E::narrow(out, |out| loop1::<M, E::Float>(x, out));
+        }
+    });
+}
+
+/// `x = M(x)`.
+pub(crate) fn map1_in_place<M: Map1, E: Element>(x: &mut [E]) {
+    if let [x] = x {
+        *x = E::narrow_one(one1::<M, E::Float>(x.widen_one()));
+        return;
+    }
+    for_parts(x, M::value(Cost::OPERAND).grain(), |_, x| {
+        let mut wide = [E::Float::ZERO; TILE];
+        for x in x.chunks_mut(TILE) {
+            let old = E::copy_wide(x, &mut wide);
+            E::narrow(x, |out| loop1::<M, E::Float>(old, out));
+        }
+    });
+}
+
+/// `out = M(a, b)`.
+pub(crate) fn map2<M: Map2, E: Element>(a: View<'_, E>, b: View<'_, E>, out: &mut [E]) {
+    if let [out] = out {
+        let (a, b) = (a.data[a.offset].widen_one(), b.data[b.offset].widen_one());
+        *out = E::narrow_one(one2::<M, E::Float>(a, b));
+        return;
+    }
+    let contiguous = a.as_slice().and_then(E::direct).zip(b.as_slice().and_then(E::direct));
+    for_parts(out, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, out| {
+        if let (Some((a, b)), Some(out)) = (contiguous, E::direct_mut(out)) {
+            return loop2::<M, E::Float>(&a[range.clone()], &b[range], out);
+        }
+        let (mut gathered_a, mut gathered_b) = (buffer(), buffer());
+        let mut a = Tiles::new(a, range.clone(), &mut gathered_a);
+        let mut b = Tiles::new(b, range, &mut gathered_b);
+        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        for out in out.chunks_mut(TILE) {
+            let a = E::widen(a.next(out.len()), &mut wide_a);
+            let b = E::widen(b.next(out.len()), &mut wide_b);
+            E::narrow(out, |out| loop2::<M, E::Float>(a, b, out));
+        }
+    });
+}
+
+/// `a = M(a, b)`.
+pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
+    if let [a] = a {
+        *a = E::narrow_one(one2::<M, E::Float>(a.widen_one(), b.data[b.offset].widen_one()));
+        return;
+    }
+    for_parts(a, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, a| {
+        let mut gathered = buffer();
+        let mut b = Tiles::new(b, range, &mut gathered);
+        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        for a in a.chunks_mut(TILE) {
+            let b = E::widen(b.next(a.len()), &mut wide_b);
+            let old = E::copy_wide(a, &mut wide_a);
+            E::narrow(a, |out| loop2::<M, E::Float>(old, b, out));
+        }
+    });
+}
+
+/// `out = f(x)` for any types: comparisons with a constant, logic, casts.
+pub(crate) fn map_with<A, O>(x: View<'_, A>, out: &mut [O], f: impl Fn(A) -> O + Sync + Copy)
+where
+    A: Copy + Sync,
+    O: Send,
+{
+    for_parts(out, CHEAP_GRAIN, |range, out| {
+        let mut gathered = buffer();
+        let mut x = Tiles::new(x, range, &mut gathered);
+        for out in out.chunks_mut(TILE) {
+            let n = out.len();
+            zip_tile(x.next(n), &[(); TILE][..n], out, |x, ()| f(x));
+        }
+    });
+}
+
+/// `out = f(a, b)` for any types: comparisons, logic, integer arithmetic.
+pub(crate) fn zip_with<A, B, O>(
+    a: View<'_, A>,
+    b: View<'_, B>,
+    out: &mut [O],
+    f: impl Fn(A, B) -> O + Sync + Copy,
+) where
+    A: Copy + Sync,
+    B: Copy + Sync,
+    O: Send,
+{
+    for_parts(out, CHEAP_GRAIN, |range, out| {
+        let (mut gathered_a, mut gathered_b) = (buffer(), buffer());
+        let mut a = Tiles::new(a, range.clone(), &mut gathered_a);
+        let mut b = Tiles::new(b, range, &mut gathered_b);
+        for out in out.chunks_mut(TILE) {
+            zip_tile(a.next(out.len()), b.next(out.len()), out, f);
+        }
+    });
+}
+
+/// `a` where the mask is not zero, else `b`.
+pub(crate) fn select<T>(mask: View<'_, u8>, a: View<'_, T>, b: View<'_, T>, out: &mut [T])
+where
+    T: Copy + Send + Sync,
+{
+    for_parts(out, CHEAP_GRAIN, |range, out| {
+        let (mut gathered_mask, mut gathered_a, mut gathered_b) = (buffer(), buffer(), buffer());
+        let mut mask = Tiles::new(mask, range.clone(), &mut gathered_mask);
+        let mut a = Tiles::new(a, range.clone(), &mut gathered_a);
+        let mut b = Tiles::new(b, range, &mut gathered_b);
+        for out in out.chunks_mut(TILE) {
+            let n = out.len();
+            select_tile(mask.next(n), a.next(n), b.next(n), out);
+        }
+    });
+}
+
+/// Runs `f` on parts of the output, in parallel if there are at least two grains of it.
+fn for_parts<O: Send>(out: &mut [O], grain: usize, f: impl Fn(Range<usize>, &mut [O]) + Sync) {
+    let n = out.len();
+    if n < 2 * grain {
+        return f(0..n, out);
+    }
+    let parts = Disjoint::new(out);
+    // SAFETY: the ranges of a split are disjoint, and it returns before the borrow of `out` ends.
+    parallel::split(n, grain, TILE, |range| f(range.clone(), unsafe { parts.part(range) }));
+}

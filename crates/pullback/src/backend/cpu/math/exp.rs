@@ -1,0 +1,105 @@
+//! The exponential function and what is made of it.
+//!
+//! `x = k ln 2 + r` with an integer `k`, so `exp x = 2^k exp r`, and a polynomial gives `exp r - 1`.
+
+use super::{Float, Isa, fma, nearest, poly, pow2};
+
+/// `exp r - 1` for `|r| ≤ ln 2 / 2`.
+#[inline(always)]
+fn expm1_reduced<F: Float, I: Isa>(r: F) -> F {
+    fma::<F, I>(r * r, poly::<F, I>(r, F::EXP), r)
+}
+
+/// `k` and `exp r - 1` for `x = k ln 2 + r`.
+#[inline(always)]
+fn reduce<F: Float, I: Isa>(x: F, low: F) -> (F, F) {
+    let (k, _) = nearest(x * F::LOG2_E.0);
+    let r = fma::<F, I>(-k, F::LN_2.1, fma::<F, I>(-k, F::LN_2.0, x)) + low;
+    (k, expm1_reduced::<F, I>(r))
+}
+
+/// `x 2^k` in two steps, neither of which overflows before the result does or rounds a subnormal twice.
+#[inline(always)]
+fn scale<F: Float>(x: F, k: F) -> F {
+    let (half, _) = nearest(k * F::HALF);
+    x * pow2(half) * pow2(k - half)
+}
+
+/// `x` cut to the range; NaN stays.
+#[inline(always)]
+pub(super) fn clamp<F: Float>(x: F, (low, high): (F, F)) -> F {
+    let x = if x > high { high } else { x };
+    if x < low { low } else { x }
+}
+
+/// `exp(x + low) factor`, where `low` is small against `x` and 0 beyond the range. The factor is applied before
+/// the scaling, so that it can bring a result back from overflow, and a subnormal one is rounded once.
+#[inline(always)]
+pub(super) fn exp_times<F: Float, I: Isa>(x: F, low: F, factor: F) -> F {
+    let (k, p) = reduce::<F, I>(clamp(x, F::EXP_RANGE), low);
+    scale((p + F::ONE) * factor, k)
+}
+
+/// `exp x` where that is a normal number.
+#[inline(always)]
+pub(super) fn exp_normal<F: Float, I: Isa>(x: F) -> F {
+    let (k, p) = reduce::<F, I>(x, F::ZERO);
+    (p + F::ONE) * pow2(k)
+}
+
+#[inline(always)]
+pub(crate) fn exp<F: Float, I: Isa>(x: F) -> F {
+    exp_times::<F, I>(x, F::ZERO, F::ONE)
+}
+
+#[inline(always)]
+pub(crate) fn exp2<F: Float, I: Isa>(x: F) -> F {
+    let x = clamp(x, F::EXP2_RANGE);
+    let (k, _) = nearest(x);
+    let t = x - k;
+    let r = fma::<F, I>(t, F::LN_2.0, t * F::LN_2.1);
+    scale(expm1_reduced::<F, I>(r) + F::ONE, k)
+}
+
+#[inline(always)]
+pub(crate) fn expm1<F: Float, I: Isa>(x: F) -> F {
+    let (k, p) = reduce::<F, I>(clamp(x, F::EXPM1_RANGE), F::ZERO);
+    // Half of the power, since 2^k itself may overflow where the result does not.
+    let half = pow2(k - F::ONE);
+    let y = fma::<F, I>(half, p, half - F::HALF) * F::TWO;
+    if x.abs() < F::TINY { x } else { y }
+}
+
+#[inline(always)]
+pub(crate) fn sigmoid<F: Float, I: Isa>(x: F) -> F {
+    // exp of the negative side only, which cannot overflow.
+    let e = exp::<F, I>(-x.abs());
+    let top = if x < F::ZERO { e } else { F::ONE };
+    top / (e + F::ONE)
+}
+
+#[inline(always)]
+pub(crate) fn sinh<F: Float, I: Isa>(x: F) -> F {
+    let a = x.abs();
+    let half = exp_times::<F, I>(a, F::ZERO, F::HALF);
+    let large = half - F::HALF * F::HALF / half;
+    let z = a * a;
+    let small = fma::<F, I>(a * z, poly::<F, I>(z, F::SINH), a);
+    (if a < F::ONE { small } else { large }).copysign(x)
+}
+
+#[inline(always)]
+pub(crate) fn cosh<F: Float, I: Isa>(x: F) -> F {
+    let half = exp_times::<F, I>(x.abs(), F::ZERO, F::HALF);
+    half + F::HALF * F::HALF / half
+}
+
+/// With `t = exp(2|x|) - 1`: `t / (t + 2)` where that is small, else `1 - 2 / (t + 2)`, whose error is smaller.
+#[inline(always)]
+pub(crate) fn tanh<F: Float, I: Isa>(x: F) -> F {
+    let a = x.abs();
+    let t = expm1::<F, I>(a + a);
+    let small = t < F::ONE;
+    let q = (if small { t } else { F::TWO }) / (t + F::TWO);
+    (if small { q } else { F::ONE - q }).copysign(x)
+}

@@ -1,0 +1,109 @@
+//! Logarithms, and the inverse hyperbolic functions made of them.
+//!
+//! `x = 2^k m` with `√½ ≤ m < √2`; with `f = m - 1` and `s = f / (2 + f)` is `ln m = 2 atanh s`, which is summed as
+//! `f - (f²/2 - s (f²/2 + R(s²)))`, so that the largest term is exact.
+
+use super::{Float, Isa, fma, head, poly};
+
+/// `k` and `f = m - 1` for a positive finite `x`, subnormal or not.
+#[inline(always)]
+pub(super) fn split<F: Float>(x: F) -> (F, F) {
+    let subnormal = x < F::MIN_POSITIVE;
+    let lifted = if subnormal { x * F::LIFT } else { x };
+    let lift = if subnormal { F::LIFT_EXPONENT } else { F::ZERO };
+    let (one, low) = (F::ONE.to_bits(), F::SQRT_HALF.to_bits());
+    let bits = lifted.to_bits() + (one - low);
+    // A small integer becomes a float by standing in the fraction of 2^FRACTION.
+    let exponent =
+        F::from_bits((bits >> F::FRACTION) | F::UNIT_ULP.to_bits()) - (F::UNIT_ULP + F::BIAS_VALUE);
+    (exponent - lift, F::from_bits((bits & F::FRACTION_MASK) + low) - F::ONE)
+}
+
+/// `f²/2` and `s (f²/2 + R)`: the logarithm of `1 + f` is `f` less the first plus the second.
+#[inline(always)]
+fn series<F: Float, I: Isa>(f: F) -> (F, F) {
+    let s = f / (f + F::TWO);
+    let z = s * s;
+    let half_square = f * f * F::HALF;
+    (half_square, s * fma::<F, I>(z, poly::<F, I>(z, F::LOG), half_square))
+}
+
+/// The logarithm where it exists, the limits at 0 and infinity, NaN below 0.
+#[inline(always)]
+fn with_limits<F: Float>(x: F, log: F) -> F {
+    let log = if x < F::INFINITY { log } else { x };
+    let log = if x > F::ZERO { log } else { F::NAN };
+    if x == F::ZERO { -F::INFINITY } else { log }
+}
+
+#[inline(always)]
+pub(crate) fn ln<F: Float, I: Isa>(x: F) -> F {
+    let (k, f) = split(x);
+    let (half_square, tail) = series::<F, I>(f);
+    let low = fma::<F, I>(k, F::LN_2.1, tail);
+    with_limits(x, fma::<F, I>(k, F::LN_2.0, f - (half_square - low)))
+}
+
+/// `k unit + ln(1 + f) factor`, where both constants come in two parts.
+#[inline(always)]
+fn in_base<F: Float, I: Isa>(x: F, unit: (F, F), factor: (F, F)) -> F {
+    let (k, f) = split(x);
+    let (half_square, tail) = series::<F, I>(f);
+    let high = head(f - half_square);
+    let low = (f - high) - half_square + tail;
+    let product = high * factor.0;
+    let low = k * unit.1 + ((low + high) * factor.1 + low * factor.0);
+    let whole = k * unit.0;
+    let sum = whole + product;
+    with_limits(x, (low + ((whole - sum) + product)) + sum)
+}
+
+#[inline(always)]
+pub(crate) fn log2<F: Float, I: Isa>(x: F) -> F {
+    in_base::<F, I>(x, (F::ONE, F::ZERO), F::LOG2_E)
+}
+
+#[inline(always)]
+pub(crate) fn log10<F: Float, I: Isa>(x: F) -> F {
+    in_base::<F, I>(x, F::LOG10_2, F::LOG10_E)
+}
+
+#[inline(always)]
+pub(crate) fn log1p<F: Float, I: Isa>(x: F) -> F {
+    let u = x + F::ONE;
+    let (k, f) = split(u);
+    // What the sum 1 + x lost, to first order. For k = 0 nothing is lost, as f is x itself.
+    let lost = if x < F::ONE { x - (u - F::ONE) } else { F::ONE - (u - x) };
+    let lost = if k == F::ZERO { F::ZERO } else { lost / u };
+    let f = if k == F::ZERO { x } else { f };
+    let (half_square, tail) = series::<F, I>(f);
+    let low = fma::<F, I>(k, F::LN_2.1, tail + lost);
+    let y = with_limits(u, fma::<F, I>(k, F::LN_2.0, f - (half_square - low)));
+    if x.abs() < F::TINY { x } else { y }
+}
+
+#[inline(always)]
+pub(crate) fn asinh<F: Float, I: Isa>(x: F) -> F {
+    let a = x.abs();
+    let square = a * a;
+    let huge = a > F::HUGE;
+    let sum = a + square / (F::ONE + (square + F::ONE).sqrt());
+    let y = log1p::<F, I>(if huge { a } else { sum }) + if huge { F::LN_2.0 + F::LN_2.1 } else { F::ZERO };
+    y.copysign(x)
+}
+
+#[inline(always)]
+pub(crate) fn acosh<F: Float, I: Isa>(x: F) -> F {
+    let t = x - F::ONE;
+    let huge = x > F::HUGE;
+    let sum = t + fma::<F, I>(t, t, t + t).sqrt();
+    let y = log1p::<F, I>(if huge { x } else { sum }) + if huge { F::LN_2.0 + F::LN_2.1 } else { F::ZERO };
+    if x < F::ONE { F::NAN } else { y }
+}
+
+#[inline(always)]
+pub(crate) fn atanh<F: Float, I: Isa>(x: F) -> F {
+    let a = x.abs();
+    let y = log1p::<F, I>((a + a) / (F::ONE - a)) * F::HALF;
+    y.copysign(x)
+}

@@ -1,0 +1,75 @@
+//! Sine, cosine and tangent.
+//!
+//! `x = k π/2 + r`, `|r| ≤ π/4`, by Cody and Waite's reduction with π/2 in three parts, which keeps `r` to full
+//! relative accuracy up to [`Float::TRIG_LIMIT`], even next to a multiple of π/2.
+
+use super::{Float, Isa, fma, nearest, poly, two_prod, two_sum};
+
+/// `sin r`, `cos r` and the bits of `k`.
+#[inline(always)]
+fn reduced<F: Float, I: Isa>(x: F) -> (F, F, F::Bits) {
+    let [p0, p1, p2] = F::FRAC_PI_2;
+    let (k, bits) = nearest(x * F::from_f64(std::f64::consts::FRAC_2_PI));
+    // Exact: the difference is below 1 and a multiple of the last place of π/2.
+    let first = if I::FMA {
+        (-k).mul_add(p0, x)
+    } else {
+        let (product, error) = two_prod::<F, I>(k, p0);
+        (x - product) - error
+    };
+    let (product, error) = two_prod::<F, I>(k, p1);
+    let (r, rest) = two_sum(first, -product);
+    let low = rest - fma::<F, I>(k, p2, error);
+    let z = r * r;
+    let half = z * F::HALF;
+    let sin = r + fma::<F, I>(r * z, poly::<F, I>(z, F::SIN), fma::<F, I>(-half, low, low));
+    let top = F::ONE - half;
+    let cos = top + (((F::ONE - top) - half) + fma::<F, I>(z * z, poly::<F, I>(z, F::COS), -(r * low)));
+    (sin, cos, bits)
+}
+
+/// `x`, with its sign flipped if the second lowest of the bits is set.
+#[inline(always)]
+fn flip<F: Float>(x: F, bits: F::Bits) -> F {
+    F::from_bits(x.to_bits() ^ ((bits << (F::WIDTH - 2)) & F::SIGN_MASK))
+}
+
+/// `y`, unless `x` is too large for it: then NaN, or in a careful lane the standard library's answer.
+#[inline(always)]
+fn within_limit<F: Float, I: Isa>(x: F, y: F, std: fn(F) -> F) -> F {
+    let large = x.abs() > F::TRIG_LIMIT;
+    if !I::CAREFUL {
+        return if large { F::NAN } else { y };
+    }
+    if large { std(x) } else { y }
+}
+
+#[inline(always)]
+fn is_odd<F: Float>(bits: F::Bits) -> bool {
+    bits & F::ONE_BIT == F::ONE_BIT
+}
+
+#[inline(always)]
+pub(crate) fn sin<F: Float, I: Isa>(x: F) -> F {
+    let (sin, cos, bits) = reduced::<F, I>(x);
+    let y = flip(if is_odd::<F>(bits) { cos } else { sin }, bits);
+    // Keeps the sign of zero.
+    let y = if x.abs() < F::TINY { x } else { y };
+    within_limit::<F, I>(x, y, F::std_sin)
+}
+
+#[inline(always)]
+pub(crate) fn cos<F: Float, I: Isa>(x: F) -> F {
+    let (sin, cos, bits) = reduced::<F, I>(x);
+    let y = flip(if is_odd::<F>(bits) { sin } else { cos }, bits + F::ONE_BIT);
+    within_limit::<F, I>(x, y, F::std_cos)
+}
+
+#[inline(always)]
+pub(crate) fn tan<F: Float, I: Isa>(x: F) -> F {
+    let (sin, cos, bits) = reduced::<F, I>(x);
+    let odd = is_odd::<F>(bits);
+    let y = (if odd { -cos } else { sin }) / (if odd { sin } else { cos });
+    let y = if x.abs() < F::TINY { x } else { y };
+    within_limit::<F, I>(x, y, F::std_tan)
+}
