@@ -1,4 +1,4 @@
-use pullback::scalar::{self, Real};
+use pullback::scalar::{self, Function, Real};
 
 fn f<T: Real>(x: &[T]) -> T {
     x[0] * x[1] + x[0].sin()
@@ -52,3 +52,26 @@ fn many_outputs() {
     assert!((j[0][0] - 0.6).abs() < 1e-15 && (j[1][0] + 0.16).abs() < 1e-15);
 }
 
+#[test]
+fn recorded_once_run_anywhere() {
+    let r = Function::record(rosenbrock, 3);
+    let x = [0.5, -0.3, 1.7];
+    assert!((r.value(&x) - rosenbrock(&x)).abs() < 1e-12);
+    let g = r.gradient(&x);
+    let t = scalar::gradient(rosenbrock, &x);
+    assert!(g.iter().zip(&t).all(|(a, b)| (a - b).abs() < 1e-10));
+    let points: Vec<f64> = (0..3000).map(|k| (k as f64 * 0.37).sin()).collect();
+    let all = r.gradients(&points); // 1000 points of 3, in SIMD lanes
+    assert_eq!(all.len(), 3000);
+    let one = scalar::gradient(rosenbrock, &points[297..300]);
+    assert!(all[297..300].iter().zip(&one).all(|(a, b)| (a - b).abs() < 1e-9));
+}
+
+#[test]
+fn sparse_by_colouring() {
+    let r = Function::record(rosenbrock, 200);
+    let x: Vec<f64> = (0..200).map(|k| 0.01 * k as f64).collect();
+    let h = r.sparse_hessian(&x);
+    assert_eq!(h.nnz(), 200 + 2 * 199);
+    assert!(h.colors() <= 3);
+}

@@ -3,10 +3,12 @@
 mod chain;
 mod derivatives;
 mod dual;
+mod function;
 mod operators;
 mod plain;
 mod real;
 mod slope;
+pub mod sparse;
 mod special;
 mod tape;
 mod var;
@@ -17,6 +19,7 @@ pub use derivatives::{
     second_partial, value_and_gradient,
 };
 pub use dual::{Dual, HyperDual};
+pub use function::{Comparison, Function, Guard, Outputs, OutsideBranch, Symbol};
 pub use plain::Single;
 pub use real::Real;
 pub use tape::{Position, Recording, Tape, Taped, external, free_tapes};

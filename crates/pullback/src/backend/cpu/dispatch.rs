@@ -31,7 +31,7 @@ macro_rules! dispatched {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn has_v3() -> bool {
+pub(crate) fn has_v3() -> bool {
     // The standard library keeps the answer in a static; this is a load and a mask.
     is_x86_feature_detected!("avx2")
         && is_x86_feature_detected!("fma")

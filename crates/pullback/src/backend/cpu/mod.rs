@@ -3,9 +3,9 @@
 //! Outputs are always contiguous and row-major. Shapes were checked before a kernel is called.
 
 mod cost;
-mod dispatch;
+pub(crate) mod dispatch;
 pub(crate) mod element;
-mod lane;
+pub(crate) mod lane;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod parallel;

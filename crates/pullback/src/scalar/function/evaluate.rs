@@ -1,0 +1,313 @@
+//! Runs a program on blocks of points, a lane for each, and on single points with the same results.
+
+use super::graph::Op;
+use super::program::{Check, Program, Step};
+use crate::backend::cpu::lane::{Careful, Lane, Portable};
+use crate::backend::cpu::math::Isa;
+use crate::backend::cpu::parallel::{self, Disjoint};
+use crate::number::Number;
+use crate::ops::table::elementwise_table;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Points that run together. 64 lanes make the decoding of a step small against its work.
+const LANES: usize = 64;
+
+/// The values of one slot, a lane for each point.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Slot([f64; LANES]);
+
+/// A point at which a comparison came out otherwise than when the function was recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub point: usize,
+    pub guard: usize,
+}
+
+/// Evaluates the program at every point, `columns` numbers each, into the rows of `out`.
+///
+/// Returns the first point that fails a check.
+pub(super) fn many(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) -> Option<Failure> {
+    let rows = program.outputs.len();
+    assert!(points.len() == n * columns && out.len() == n * rows);
+    let first_failure = AtomicUsize::new(usize::MAX);
+    let failed_guard = AtomicUsize::new(0);
+    let out = Disjoint::new(out);
+    // About a nanosecond for each step and point: a part should be worth waking a thread for.
+    let grain = (100_000 / (program.steps.len() + 1)).max(LANES);
+    parallel::split(n, grain, LANES, |range| {
+        // SAFETY: the ranges of a split are disjoint.
+        let out = unsafe { out.part(range.start * rows..range.end * rows) };
+        let points = &points[range.start * columns..range.end * columns];
+        if let Some(failure) = part(program, columns, points, out, range.len()) {
+            let point = range.start + failure.point;
+            if first_failure.fetch_min(point, Ordering::Relaxed) > point {
+                failed_guard.store(failure.guard, Ordering::Relaxed);
+            }
+        }
+    });
+    let point = first_failure.into_inner();
+    (point != usize::MAX).then(|| Failure { point, guard: failed_guard.into_inner() })
+}
+
+/// Runs consecutive points on this thread.
+fn part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) -> Option<Failure> {
+    let rows = program.outputs.len();
+    let mut slots = vec![Slot([0.0; LANES]); program.slots];
+    for &(value, slot) in &program.constants {
+        slots[slot as usize].0.fill(value);
+    }
+    for start in (0..n).step_by(LANES) {
+        let width = LANES.min(n - start);
+        for &(input, slot) in &program.inputs {
+            let lanes = &mut slots[slot as usize].0;
+            let column = points[start * columns + input as usize..].iter().step_by(columns);
+            lanes.iter_mut().zip(column).take(width).for_each(|(lane, &x)| *lane = x);
+            // Idle lanes repeat a point, so that no check fails for their sake.
+            let last = lanes[width - 1];
+            lanes[width..].fill(last);
+        }
+        if let Some(failure) = run_block(program, &mut slots) {
+            return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
+        }
+        scatter(program, &slots, &mut out[start * rows..(start + width) * rows]);
+    }
+    None
+}
+
+/// Writes the outputs of each lane as a row. Eight rows at a time, so that both sides stay in the nearest cache.
+fn scatter(program: &Program, slots: &[Slot], out: &mut [f64]) {
+    let rows = program.outputs.len();
+    if rows == 0 {
+        return;
+    }
+    for (block, out) in out.chunks_mut(8 * rows).enumerate() {
+        for (j, &slot) in program.outputs.iter().enumerate() {
+            let lanes = &slots[slot as usize].0[block * 8..][..8];
+            out[j..].iter_mut().step_by(rows).zip(lanes).for_each(|(y, &lane)| *y = lane);
+        }
+    }
+}
+
+/// Evaluates the program at one point, in `workspace`.
+pub(super) fn one(program: &Program, x: &[f64], out: &mut [f64], workspace: &mut Vec<f64>) -> Option<Failure> {
+    assert_eq!(out.len(), program.outputs.len());
+    workspace.clear();
+    workspace.resize(program.slots, 0.0);
+    for &(value, slot) in &program.constants {
+        workspace[slot as usize] = value;
+    }
+    for &(input, slot) in &program.inputs {
+        workspace[slot as usize] = x[input as usize];
+    }
+    if let Some(failure) = run_single(program, workspace) {
+        return Some(failure);
+    }
+    for (y, &slot) in out.iter_mut().zip(&program.outputs) {
+        *y = workspace[slot as usize];
+    }
+    None
+}
+
+/// Defines a function that runs `$body` compiled for the instructions this processor has.
+macro_rules! compiled_for_processor {
+    (fn $name:ident($program:ident: &Program, $slots:ident: $S:ty) = $body:ident, $lane:ident) => {
+        fn $name($program: &Program, $slots: $S) -> Option<Failure> {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use crate::backend::cpu::lane::V3;
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
+                fn v3($program: &Program, $slots: $S) -> Option<Failure> {
+                    $body::<$lane<V3>>($program, $slots)
+                }
+                if crate::backend::cpu::dispatch::has_v3() {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { v3($program, $slots) };
+                }
+            }
+            $body::<$lane<Portable>>($program, $slots)
+        }
+    };
+}
+type Plain<I> = I;
+compiled_for_processor! { fn run_block(program: &Program, slots: &mut [Slot]) = block, Plain }
+compiled_for_processor! { fn run_single(program: &Program, slots: &mut [f64]) = single, Careful }
+
+#[inline(always)]
+fn block<I: Isa>(program: &Program, slots: &mut [Slot]) -> Option<Failure> {
+    let mut checks = program.checks.iter().peekable();
+    let fails = |check: &Check, slots: &[Slot]| {
+        let (a, b) = (&slots[check.a as usize].0, &slots[check.b as usize].0);
+        let point = (0..LANES).find(|&k| check.comparison.holds(a[k], b[k]) != check.outcome)?;
+        Some(Failure { point, guard: check.guard })
+    };
+    for (k, step) in program.steps.iter().enumerate() {
+        while let Some(check) = checks.next_if(|check| check.before == k) {
+            if let Some(failure) = fails(check, slots) {
+                return Some(failure);
+            }
+        }
+        step_on_lanes::<I>(step, slots);
+    }
+    checks.find_map(|check| fails(check, slots))
+}
+
+#[inline(always)]
+fn single<I: Isa>(program: &Program, slots: &mut [f64]) -> Option<Failure> {
+    let mut checks = program.checks.iter().peekable();
+    let fails = |check: &Check, slots: &[f64]| {
+        let holds = check.comparison.holds(slots[check.a as usize], slots[check.b as usize]);
+        (holds != check.outcome).then_some(Failure { point: 0, guard: check.guard })
+    };
+    for (k, step) in program.steps.iter().enumerate() {
+        while let Some(check) = checks.next_if(|check| check.before == k) {
+            if let Some(failure) = fails(check, slots) {
+                return Some(failure);
+            }
+        }
+        let [a, b, c] = step.args.map(|a| Lane::<f64, I>::new(slots[a as usize]));
+        slots[step.dst as usize] = value(step.op, a, b, c).0;
+    }
+    checks.find_map(|check| fails(check, slots))
+}
+
+/// The destination and the first `N` arguments of a step.
+#[inline(always)]
+fn operands<'s, const N: usize>(step: &Step, slots: &'s mut [Slot]) -> (&'s mut [f64; LANES], [&'s [f64; LANES]; N]) {
+    let dst = step.dst as usize;
+    let args: [usize; N] = std::array::from_fn(|k| step.args[k] as usize);
+    assert!(dst < slots.len() && args.iter().all(|&a| a < slots.len() && a != dst));
+    let base = slots.as_mut_ptr();
+    // SAFETY: in bounds, and the destination is none of the arguments, which are only read.
+    unsafe { (&mut (*base.add(dst)).0, args.map(|a| &(*base.add(a)).0)) }
+}
+
+// The loops are functions of references, so that the compiler knows that they do not overlap.
+
+#[inline(always)]
+fn each1<I: Isa>(dst: &mut [f64; LANES], a: &[f64; LANES], f: impl Fn(Lane<f64, I>) -> Lane<f64, I>) {
+    for k in 0..LANES {
+        dst[k] = f(Lane::new(a[k])).0;
+    }
+}
+
+#[inline(always)]
+fn each2<I: Isa>(
+    dst: &mut [f64; LANES],
+    a: &[f64; LANES],
+    b: &[f64; LANES],
+    f: impl Fn(Lane<f64, I>, Lane<f64, I>) -> Lane<f64, I>,
+) {
+    for k in 0..LANES {
+        dst[k] = f(Lane::new(a[k]), Lane::new(b[k])).0;
+    }
+}
+
+#[inline(always)]
+fn each3<I: Isa>(
+    step: &Step,
+    slots: &mut [Slot],
+    f: impl Fn(Lane<f64, I>, Lane<f64, I>, Lane<f64, I>) -> Lane<f64, I>,
+) {
+    let (dst, [a, b, c]) = operands(step, slots);
+    for k in 0..LANES {
+        dst[k] = f(Lane::new(a[k]), Lane::new(b[k]), Lane::new(c[k])).0;
+    }
+}
+
+/// The result of a row for its arguments: `-a`, `a + b`, or the method of `Number`.
+macro_rules! row {
+    (neg, $a:expr) => { -$a };
+    (add, $a:expr, $b:expr) => { $a + $b };
+    (sub, $a:expr, $b:expr) => { $a - $b };
+    (mul, $a:expr, $b:expr) => { $a * $b };
+    (div, $a:expr, $b:expr) => { $a / $b };
+    ($m:ident, $($x:expr),+) => { Number::$m($($x),+) };
+}
+
+#[inline(always)]
+fn mul_add<I: Isa>(a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f64, I> {
+    if I::FMA { Lane::new(a.0.mul_add(b.0, c.0)) } else { a * b + c }
+}
+
+#[inline(always)]
+fn flag<I: Isa>(holds: bool) -> Lane<f64, I> {
+    Lane::new(if holds { 1.0 } else { 0.0 })
+}
+
+#[inline(always)]
+fn choose<I: Isa>(mask: Lane<f64, I>, then: Lane<f64, I>, otherwise: Lane<f64, I>) -> Lane<f64, I> {
+    if mask.0 != 0.0 { then } else { otherwise }
+}
+
+macro_rules! evaluation {
+    ($($(#[$doc:meta])* $P:ident $m:ident($($x:ident),+) = $value:tt;
+        d = $d:tt; reads [$($r:ident)*]; $lin:ident; domain $($dom:ident)+;)*) => {
+        /// One operation on single numbers.
+        #[inline(always)]
+        fn value<I: Isa>(op: Op, a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f64, I> {
+            match op {
+                // The first two are not steps.
+                Op::Input | Op::Constant | Op::Fixed => a,
+                Op::Less => flag(a.0 < b.0),
+                Op::LessEqual => flag(a.0 <= b.0),
+                Op::Select => choose(a, b, c),
+                Op::MulAdd => mul_add(a, b, c),
+                Op::MulSub => mul_add(a, b, -c),
+                Op::NegMulAdd => mul_add(-a, b, c),
+                $(Op::$P => evaluation!(@value $m a b $($x)+),)*
+            }
+        }
+
+        /// One operation in every lane.
+        #[inline(always)]
+        fn step_on_lanes<I: Isa>(step: &Step, slots: &mut [Slot]) {
+            match step.op {
+                Op::Input | Op::Constant => {}
+                Op::Fixed => evaluation!(@one step slots |a| a),
+                Op::Less => evaluation!(@two step slots |a, b| flag(a.0 < b.0)),
+                Op::LessEqual => evaluation!(@two step slots |a, b| flag(a.0 <= b.0)),
+                Op::Select => each3::<I>(step, slots, choose),
+                Op::MulAdd => each3::<I>(step, slots, mul_add),
+                Op::MulSub => each3::<I>(step, slots, |a, b, c| mul_add(a, b, -c)),
+                Op::NegMulAdd => each3::<I>(step, slots, |a, b, c| mul_add(-a, b, c)),
+                $(Op::$P => evaluation!(@lanes step slots $m $($x)+),)*
+            }
+            if matches!(step.op, Op::Sin | Op::Cos | Op::Tan) {
+                repair(step, slots);
+            }
+        }
+    };
+    (@value $m:ident $a:ident $b:ident $x:ident) => { row!($m, $a) };
+    (@value $m:ident $a:ident $b:ident $x:ident $z:ident) => { row!($m, $a, $b) };
+    (@lanes $step:ident $slots:ident $m:ident $x:ident) => { evaluation!(@one $step $slots |$x| row!($m, $x)) };
+    (@lanes $step:ident $slots:ident $m:ident $x:ident $z:ident) => {
+        evaluation!(@two $step $slots |$x, $z| row!($m, $x, $z))
+    };
+    (@one $step:ident $slots:ident $f:expr) => {{
+        let (dst, [a]) = operands($step, $slots);
+        each1::<I>(dst, a, $f)
+    }};
+    (@two $step:ident $slots:ident $f:expr) => {{
+        let (dst, [a, b]) = operands($step, $slots);
+        each2::<I>(dst, a, b, $f)
+    }};
+}
+elementwise_table!(evaluation);
+
+/// Computes lanes that came out as NaN again: the vector formulas of the trigonometric functions do not cover very large
+/// arguments, and say so by a NaN.
+#[inline(always)]
+fn repair(step: &Step, slots: &mut [Slot]) {
+    let (dst, [x]) = operands(step, slots);
+    if !dst.iter().fold(false, |any, y| any | y.is_nan()) {
+        return;
+    }
+    for (y, x) in dst.iter_mut().zip(x).filter(|(y, _)| y.is_nan()) {
+        *y = match step.op {
+            Op::Sin => x.sin(),
+            Op::Cos => x.cos(),
+            _ => x.tan(),
+        };
+    }
+}
