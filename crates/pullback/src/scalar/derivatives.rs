@@ -15,11 +15,9 @@ thread_local! {
 fn with_inputs<R>(x: &[f64], f: impl FnOnce(&Recording<'_, f64>, &[Var]) -> R) -> R {
     // Taken, not borrowed: `f` may come here again.
     let mut inputs = INPUTS.take();
-    inputs.clear();
-    inputs.extend(x.iter().map(|&x| Var::fixed(x)));
     let result = with_idle_tape(|tape: &mut Tape| {
         tape.record(|t| {
-            t.make_inputs(&mut inputs);
+            t.first_inputs(x, &mut inputs);
             f(t, &inputs)
         })
     });
@@ -55,7 +53,7 @@ pub fn gradient_into<F: Fn(&[Var]) -> Var>(f: F, x: &[f64], gradient: &mut [f64]
     assert_eq!(x.len(), gradient.len(), "gradient: the buffer needs one place for each input");
     with_inputs(x, |t, x| {
         let y = f(x);
-        t.gradient(y, x, gradient);
+        t.gradient_of_first(y, gradient);
         y.inner()
     })
 }

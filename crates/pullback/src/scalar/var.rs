@@ -3,7 +3,7 @@
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::Slope;
-use super::tape::{self, Record, Taped, slot};
+use super::tape::{self, Gather, Record, Taped, slot};
 use super::Real;
 use crate::number::Number;
 
@@ -158,8 +158,8 @@ impl<T: Taped> Real for Var<T> {
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices differ in length");
         let value = a.iter().zip(b).map(|(a, b)| a.v * b.v).sum();
-        let pairs = a.iter().zip(b);
-        tape::linear(value, pairs.flat_map(|(&a, &b)| [(a, b.v), (b, a.v)]))
+        let terms = a.iter().zip(b).flat_map(|(&a, &b)| [(a, b.v), (b, a.v)]);
+        Gather::new(terms).finish(value, T::constant(1.0))
     }
 
     fn log_sum_exp(x: &[Self]) -> Self {
@@ -167,10 +167,13 @@ impl<T: Taped> Real for Var<T> {
         if top.is_infinite() {
             return x.iter().map(|&x| x.exp()).sum::<Self>().ln();
         }
-        let terms: Vec<T> = x.iter().map(|x| (x.v - top).exp()).collect();
-        let sum: T = terms.iter().sum();
-        let weight = sum.recip();
-        tape::linear(sum.ln() + top, x.iter().zip(&terms).map(|(&x, &e)| (x, e * weight)))
+        let mut sum = T::constant(0.0);
+        let gathered = Gather::new(x.iter().map(|&x| {
+            let term = (x.v - top).exp();
+            sum += term;
+            (x, term)
+        }));
+        gathered.finish(sum.ln() + top, sum.recip())
     }
 
     fn preaccumulate<O: AsMut<[Self]>>(f: impl FnOnce() -> O) -> O {

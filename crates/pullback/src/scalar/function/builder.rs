@@ -108,7 +108,7 @@ impl Builder {
     /// The result of an operation, whose value at the point of recording is known.
     ///
     /// The rewritings keep every value to the last bit, but for the sign of a zero: `x + 0`, `x * 1`, negations moved
-    /// outward where an addition can take them in, powers as products.
+    /// outward where an addition can take them in, doublings and other powers of two gathered.
     pub fn emit(&mut self, op: Op, x: &[Symbol], value: f64) -> Symbol {
         if x.iter().all(|x| x.node().is_none()) {
             return Symbol::fixed(value);
@@ -126,6 +126,16 @@ impl Builder {
         self.append(Node { op, args }, value)
     }
 
+    /// `x * k` for a power of two `k`: if `x` is a product with a constant, the two constants become one without rounding.
+    fn scaled(&mut self, x: Symbol, k: f64, value: f64) -> Option<Symbol> {
+        let Node { op: Op::Mul, args: [a, b, _] } = self.definition(x)? else { return None };
+        let (a, b) = (self.symbol(a), self.symbol(b));
+        let (factor, other) = if a.node().is_none() { (a, b) } else { (b, a) };
+        let product = factor.at_recording() * k;
+        let exact = factor.node().is_none() && product.is_normal();
+        exact.then(|| self.emit(Op::Mul, &[other, Symbol::fixed(product)], value))
+    }
+
     fn simplify(&mut self, op: Op, x: &[Symbol], value: f64) -> Option<Symbol> {
         let constant = |x: Symbol| x.node().is_none().then(|| x.at_recording());
         match (op, x) {
@@ -137,7 +147,12 @@ impl Builder {
             (Op::Add, &[a, b]) => match (constant(a), constant(b)) {
                 (Some(0.0), _) => Some(b),
                 (_, Some(0.0)) => Some(a),
+                _ if same(a, b) => Some(self.emit(Op::Mul, &[a, Symbol::fixed(2.0)], value)),
                 _ => {
+                    if let (Some(a), Some(b)) = (self.negated(a), self.negated(b)) {
+                        let sum = self.emit(Op::Add, &[a, b], -value);
+                        return Some(self.emit(Op::Neg, &[sum], value));
+                    }
                     if let Some(b) = self.negated(b) {
                         return Some(self.emit(Op::Sub, &[a, b], value));
                     }
@@ -149,8 +164,12 @@ impl Builder {
                 (Some(0.0), _) => Some(self.emit(Op::Neg, &[b], value)),
                 (_, Some(0.0)) => Some(a),
                 _ => {
-                    let b = self.negated(b)?;
-                    Some(self.emit(Op::Add, &[a, b], value))
+                    if let Some(b) = self.negated(b) {
+                        return Some(self.emit(Op::Add, &[a, b], value));
+                    }
+                    let a = self.negated(a)?;
+                    let sum = self.emit(Op::Add, &[a, b], -value);
+                    Some(self.emit(Op::Neg, &[sum], value))
                 }
             },
             (Op::Mul, &[a, b]) => match (constant(a), constant(b)) {
@@ -158,7 +177,12 @@ impl Builder {
                 (_, Some(1.0)) => Some(a),
                 (Some(-1.0), _) => Some(self.emit(Op::Neg, &[b], value)),
                 (_, Some(-1.0)) => Some(self.emit(Op::Neg, &[a], value)),
-                _ => {
+                (first, second) => {
+                    if let Some(k) = first.or(second).filter(|&k| is_power_of_two(k))
+                        && let Some(product) = self.scaled(if first.is_some() { b } else { a }, k, value)
+                    {
+                        return Some(product);
+                    }
                     let (a, b) = match (self.negated(a), self.negated(b)) {
                         (Some(a), Some(b)) => return Some(self.emit(Op::Mul, &[a, b], value)),
                         (Some(a), None) => (a, b),
@@ -172,7 +196,7 @@ impl Builder {
             (Op::Div, &[a, b]) => match (constant(a), constant(b)) {
                 (_, Some(1.0)) => Some(a),
                 // Dividing by a power of two is multiplying by its reciprocal.
-                (_, Some(k)) if k.recip().is_normal() && k.to_bits() << 12 == 0 => {
+                (_, Some(k)) if is_power_of_two(k) => {
                     Some(self.emit(Op::Mul, &[a, Symbol::fixed(k.recip())], value))
                 }
                 (Some(1.0), _) => Some(self.emit(Op::Recip, &[b], value)),
@@ -196,6 +220,11 @@ impl Builder {
             _ => None,
         }
     }
+}
+
+/// Whether multiplying and dividing by `k` only changes exponents.
+fn is_power_of_two(k: f64) -> bool {
+    k.is_normal() && k.recip().is_normal() && k.to_bits() << 12 == 0
 }
 
 /// Whether two symbols are the same node or constant.

@@ -120,6 +120,14 @@ macro_rules! compiled_for_processor {
                 fn v3($program: &Program, $slots: $S) -> Option<Failure> {
                     $body::<$lane<V3>>($program, $slots)
                 }
+                #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2,f16c,lzcnt")]
+                fn v4($program: &Program, $slots: $S) -> Option<Failure> {
+                    $body::<$lane<V3>>($program, $slots)
+                }
+                if has_v4() {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { v4($program, $slots) };
+                }
                 if crate::backend::cpu::dispatch::has_v3() {
                     // SAFETY: the processor has these instructions.
                     return unsafe { v3($program, $slots) };
@@ -129,6 +137,16 @@ macro_rules! compiled_for_processor {
         }
     };
 }
+/// Whether the processor has AVX-512. Its results are those of the narrower vectors, to the last bit.
+#[cfg(target_arch = "x86_64")]
+fn has_v4() -> bool {
+    crate::backend::cpu::dispatch::has_v3()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+}
+
 type Plain<I> = I;
 compiled_for_processor! { fn run_block(program: &Program, slots: &mut [Slot]) = block, Plain }
 compiled_for_processor! { fn run_single(program: &Program, slots: &mut [f64]) = single, Careful }

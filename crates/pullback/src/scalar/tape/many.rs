@@ -20,8 +20,8 @@ pub(in crate::scalar) struct Many<T> {
 pub(in crate::scalar) enum Kind<T> {
     /// The adjoint stays where it is: for an input, or for an external function whose first output comes later in the sweep.
     Keep,
-    /// `d(self) = Σ partial d(node)`.
-    Sum,
+    /// `d(self) = factor Σ partial d(node)`.
+    Sum(T),
     /// So many outputs on consecutive nodes, with a pullback written by the user.
     Call(u32, Pullback<T>),
 }
@@ -36,6 +36,11 @@ impl<T> Terms<T> {
     pub fn push(&mut self, partial: T, node: u32) {
         self.partials.push(partial);
         self.nodes.push(node);
+    }
+
+    pub fn reserve(&mut self, more: usize) {
+        self.partials.reserve(more);
+        self.nodes.reserve(more);
     }
 
     pub fn len(&self) -> usize {
@@ -65,32 +70,54 @@ pub(super) fn push_kept<T: Taped>() -> u32 {
     push_many::<T>(start, Kind::Keep)
 }
 
-/// `value` as one operation with the given partial derivatives. Constant arguments are left out.
-pub(in crate::scalar) fn linear<T: Taped>(value: T, terms: impl Iterator<Item = (Var<T>, T)> + Clone) -> Var<T> {
-    let mut active = terms.clone().filter(|(x, _)| !x.is_constant());
-    let (Some(first), second) = (active.next(), active.next()) else {
-        return Var::fixed(value);
-    };
-    if second.is_none() {
-        return first.0.scaled_node(value, first.1);
-    }
-    let generation = first.0.generation();
-    let start = slot::with_current::<T, _>(|tape| {
-        let store = tape.store();
-        let start = store.terms.len();
-        for (x, p) in terms {
-            if !x.is_constant() {
-                slot_check(&x);
-                store.terms.push(p * x.scale(), x.node());
-            }
-        }
-        start
-    });
-    Var::on_node(value, push_many::<T>(start, Kind::Sum), generation)
+/// Collects the terms of one operation on many nodes on the tape that is recording.
+pub(in crate::scalar) struct Gather<T: Taped> {
+    start: usize,
+    generation: u32,
+    /// The last term that was not a constant.
+    last: Option<(Var<T>, T)>,
 }
 
-fn slot_check<T: Taped>(x: &Var<T>) {
-    slot::check::<T>(x.node(), x.generation());
+impl<T: Taped> Gather<T> {
+    /// Gathers `terms`, variables with their partial derivatives. Constants are left out.
+    pub fn new(terms: impl Iterator<Item = (Var<T>, T)>) -> Self {
+        let mut gather = Gather { start: 0, generation: 0, last: None };
+        if !slot::is_recording::<T>() {
+            // Without a tape there are only constants, or stale variables, which the tape would not know either.
+            return gather;
+        }
+        slot::with_current::<T, _>(|tape| {
+            let store = tape.store();
+            gather.start = store.terms.len();
+            gather.generation = tape.generation();
+            store.terms.reserve(terms.size_hint().0);
+            for (x, p) in terms {
+                if !x.is_constant() {
+                    slot::check::<T>(x.node(), x.generation());
+                    store.terms.push(p * x.scale(), x.node());
+                    gather.last = Some((x, p));
+                }
+            }
+        });
+        gather
+    }
+
+    /// The variable with the given value whose partials are those that were gathered, times `factor`.
+    pub fn finish(self, value: T, factor: T) -> Var<T> {
+        let Some((x, p)) = self.last else { return Var::fixed(value) };
+        let many = slot::with_current::<T, _>(|tape| {
+            let terms = &mut tape.store().terms;
+            if terms.len() == self.start + 1 {
+                terms.truncate(self.start);
+                return false;
+            }
+            true
+        });
+        if !many {
+            return x.scaled_node(value, p * factor);
+        }
+        Var::on_node(value, push_many::<T>(self.start, Kind::Sum(factor)), self.generation)
+    }
 }
 
 /// Puts a function with a hand-written pullback on the tape: a linear solve, the root of an equation, a call into another library.
@@ -124,7 +151,7 @@ pub fn external<T: Taped>(
         let store = tape.store();
         let start = store.terms.len();
         for x in inputs {
-            slot_check(x);
+            slot::check::<T>(x.node(), x.generation());
             store.terms.push(x.scale(), x.node());
         }
         (start, tape.generation())

@@ -7,7 +7,7 @@ mod store;
 mod sweep;
 
 pub use many::external;
-pub(in crate::scalar) use many::linear;
+pub(in crate::scalar) use many::Gather;
 pub(in crate::scalar) use preaccumulate::preaccumulate;
 pub use slot::Taped;
 pub(in crate::scalar) use store::Record;
@@ -104,6 +104,42 @@ impl<T: Taped> Recording<'_, T> {
         x
     }
 
+    /// The inputs of a tape that has none yet: node `k + 1` for `values[k]`.
+    pub(super) fn first_inputs(&self, values: &[T], x: &mut Vec<Var<T>>) {
+        self.installed.with(|tape| {
+            let n = u32::try_from(values.len()).expect("a tape holds at most 2^32 - 2 nodes");
+            tape.skip_nodes(n);
+            let generation = tape.generation();
+            x.clear();
+            x.extend(values.iter().zip(1..=n).map(|(&value, node)| Var::on_node(value, node, generation)));
+        });
+    }
+
+    /// The derivatives of `y` with respect to all the [first inputs](Self::first_inputs).
+    pub(super) fn gradient_of_first(&self, y: Var<T>, gradient: &mut [T]) {
+        self.installed.with(|tape| {
+            let mut adjoints = self.pull(tape, &[y], &[T::constant(1.0)]);
+            gradient.copy_from_slice(&adjoints[1..=gradient.len()]);
+            clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
+            tape.store().adjoints = adjoints;
+        });
+    }
+
+    /// Sweeps with the given seeds. What is left of the adjoints are those of the inputs.
+    fn pull(&self, tape: &SlotView<'_, T>, outputs: &[Var<T>], seeds: &[T]) -> Vec<T> {
+        let (from, to) = (tape.store().first(), tape.node());
+        let mut adjoints = adjoints_of(tape.store(), to as usize);
+        for (y, &seed) in outputs.iter().zip(seeds) {
+            slot::check::<T>(y.node(), y.generation());
+            adjoints[y.node() as usize] += y.scale() * seed;
+        }
+        let _paused = tape.pause();
+        // SAFETY: all nodes before `to` were recorded.
+        unsafe { sweep::single(tape.store(), &mut adjoints, from, to) };
+        adjoints[0] = T::constant(0.0);
+        adjoints
+    }
+
     /// Makes independent variables of the values of `x`.
     pub fn make_inputs(&self, x: &mut [Var<T>]) {
         let generation = self.installed.generation();
@@ -143,18 +179,7 @@ impl<T: Taped> Recording<'_, T> {
         assert_eq!(x.len(), gradient.len(), "pullback: the gradient needs one place for each input");
         self.installed.with(|tape| {
             self.check_inputs(tape, x);
-            let (from, to) = (tape.store().first(), tape.node());
-            let mut adjoints = adjoints_of(tape.store(), to as usize);
-            for (y, &seed) in outputs.iter().zip(seeds) {
-                slot::check::<T>(y.node(), y.generation());
-                adjoints[y.node() as usize] += y.scale() * seed;
-            }
-            {
-                let _paused = tape.pause();
-                // SAFETY: all nodes before `to` were recorded.
-                unsafe { sweep::single(tape.store(), &mut adjoints, from, to) };
-            }
-            adjoints[0] = T::constant(0.0);
+            let mut adjoints = self.pull(tape, outputs, seeds);
             for (x, d) in x.iter().zip(gradient) {
                 *d = adjoints[x.node() as usize];
             }

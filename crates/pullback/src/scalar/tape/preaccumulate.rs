@@ -1,6 +1,6 @@
 //! Replacing a stretch of tape by the derivatives of its results.
 
-use super::many::{Kind, linear};
+use super::many::{Gather, Kind};
 use super::slot::{self, Taped};
 use super::store::MANY;
 use super::{adjoints_of, sweep};
@@ -22,7 +22,7 @@ pub(in crate::scalar) fn preaccumulate<T: Taped, O: AsMut<[Var<T>]>>(f: impl FnO
         let to = tape.node();
         let store = tape.store();
         let special = store.many.iter().rev().take_while(|m| m.node >= from);
-        if to == from || !special.clone().all(|m| matches!(m.kind, Kind::Sum)) {
+        if to == from || !special.clone().all(|m| matches!(m.kind, Kind::Sum(_))) {
             return None;
         }
         // The earlier nodes that the stretch reads.
@@ -60,7 +60,8 @@ pub(in crate::scalar) fn preaccumulate<T: Taped, O: AsMut<[Var<T>]>>(f: impl FnO
         if let Some(row) = row {
             let generation = y.generation();
             let one = T::constant(1.0);
-            *y = linear(y.inner(), row.iter().map(|&(node, p)| (Var::on_node(one, node, generation), p)));
+            let terms = row.iter().map(|&(node, p)| (Var::on_node(one, node, generation), p));
+            *y = Gather::new(terms).finish(y.inner(), one);
         }
     }
     results

@@ -22,6 +22,12 @@ pub trait Taped: Real {
     /// Whether value and derivatives are all zero, so that nothing comes of multiplying with it.
     #[doc(hidden)]
     fn is_nothing(self) -> bool;
+    /// `self + p * g`, rounded once if `FUSED` and the type can.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
+        self + p * g
+    }
 }
 
 impl Taped for f64 {
@@ -32,6 +38,11 @@ impl Taped for f64 {
     #[inline(always)]
     fn is_nothing(self) -> bool {
         self == 0.0
+    }
+
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
+        if FUSED { p.mul_add(g, self) } else { self + p * g }
     }
 }
 

@@ -13,6 +13,28 @@ use super::store::{MANY, Record, Store};
 /// # Safety
 /// The records up to node `to` must have been written.
 pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        /// # Safety
+        /// As for `single`.
+        #[target_feature(enable = "fma")]
+        unsafe fn with_fma<T: Taped>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+            // SAFETY: the caller's promise.
+            unsafe { single_on::<T, true>(store, adjoints, from, to) }
+        }
+        if is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has the instruction; the rest is the caller's promise.
+            return unsafe { with_fma(store, adjoints, from, to) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { single_on::<T, { cfg!(target_arch = "aarch64") }>(store, adjoints, from, to) }
+}
+
+/// # Safety
+/// As for [`single`].
+#[inline(always)]
+unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
     let zero = T::constant(0.0);
     // SAFETY: the caller's promise.
     for (first, records) in unsafe { store.backward(from, to) } {
@@ -34,15 +56,16 @@ pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from
                 continue;
             }
             let (a, b) = (record.a as usize, record.b as usize);
+            // The two nodes are different, so at most one of them is the next.
             if a + 1 == k {
-                carry += record.pa * g;
+                carry = record.pa * g;
             } else {
-                below[a] += record.pa * g;
+                below[a] = below[a].plus_product::<FUSED>(record.pa, g);
             }
             if b + 1 == k {
-                carry += record.pb * g;
+                carry = record.pb * g;
             } else {
-                below[b] += record.pb * g;
+                below[b] = below[b].plus_product::<FUSED>(record.pb, g);
             }
         }
         // The slice below, or the nodes before `from`, find it in memory.
@@ -90,8 +113,8 @@ fn many<T: Taped, const W: usize>(store: &Store<T>, record: &Record<T>, below: &
     let terms = || store.terms.partials[entry.terms.clone()].iter().zip(&store.terms.nodes[entry.terms.clone()]);
     match &entry.kind {
         Kind::Keep => {}
-        Kind::Sum => {
-            let g = std::mem::replace(&mut here[0], [zero; W]);
+        Kind::Sum(factor) => {
+            let g = std::mem::replace(&mut here[0], [zero; W]).map(|g| g * *factor);
             if !g.iter().all(|g| g.is_nothing()) {
                 for (&p, &node) in terms() {
                     add_scaled(&mut below[node as usize], p, &g);
@@ -133,11 +156,11 @@ pub(super) unsafe fn forward<T: Taped, const W: usize>(store: &Store<T>, tangent
                 continue;
             }
             let entry = &store.many[record.b as usize];
-            if let Kind::Sum = entry.kind {
+            if let Kind::Sum(factor) = entry.kind {
                 let nodes = &store.terms.nodes[entry.terms.clone()];
                 here[0] = [T::constant(0.0); W];
                 for (&p, &node) in store.terms.partials[entry.terms.clone()].iter().zip(nodes) {
-                    add_scaled(&mut here[0], p, &below[node as usize]);
+                    add_scaled(&mut here[0], p * factor, &below[node as usize]);
                 }
             }
         }
