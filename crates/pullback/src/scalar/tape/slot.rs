@@ -81,13 +81,14 @@ impl<T: Taped> Taped for Var<T> {
 
 const SLOTS: usize = 8;
 
-/// The state of the tape that is recording. `next` and `end` bound the free records of the current chunk;
-/// both are null while no tape records, so that the first operation takes the cold path and is told.
+/// The state of the tape that is recording. One number moves with each record, the node that it defines.
 pub(super) struct Slot {
-    next: Cell<*mut u8>,
-    end: Cell<*mut u8>,
-    /// The node that the next record defines.
     node: Cell<u32>,
+    /// The first node that does not fit in the current chunk. While no tape records it is equal to `node`, so that the
+    /// first operation takes the cold path and is told.
+    end: Cell<u32>,
+    /// Where the record of node 0 would be, were the current chunk long enough.
+    origin: Cell<*mut u8>,
     generation: Cell<u32>,
     /// The `Store<T>`, and the `T` it is for.
     owner: Cell<*mut u8>,
@@ -96,18 +97,18 @@ pub(super) struct Slot {
 
 impl Slot {
     const EMPTY: Slot = Slot {
-        next: Cell::new(std::ptr::null_mut()),
-        end: Cell::new(std::ptr::null_mut()),
         node: Cell::new(0),
+        end: Cell::new(0),
+        origin: Cell::new(std::ptr::null_mut()),
         generation: Cell::new(0),
         owner: Cell::new(std::ptr::null_mut()),
         of: Cell::new(None),
     };
 
     fn swap(&self, other: &Slot) {
-        self.next.swap(&other.next);
-        self.end.swap(&other.end);
         self.node.swap(&other.node);
+        self.end.swap(&other.end);
+        self.origin.swap(&other.origin);
         self.generation.swap(&other.generation);
         self.owner.swap(&other.owner);
         self.of.swap(&other.of);
@@ -127,16 +128,15 @@ fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
 #[inline(always)]
 pub(in crate::scalar) fn push<T: Taped>(record: Record<T>) -> u32 {
     slot::<T, _>(|slot| {
-        let next = slot.next.get();
-        if next == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
+        let node = slot.node.get();
+        if node == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
             return push_on_new_chunk(slot, record);
         }
-        // SAFETY: `next` is not the end, so it points to a free record of the current chunk of a `Store<T>`:
-        // the slot is T's alone, or the type was compared.
-        unsafe { next.cast::<Record<T>>().write(record) };
+        let place = slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>());
+        // SAFETY: `node` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
+        // alone, or the type was compared.
+        unsafe { place.cast::<Record<T>>().write(record) };
         // The record first, then the length: an unwinding never shows an unwritten record.
-        slot.next.set(next.wrapping_add(size_of::<Record<T>>()));
-        let node = slot.node.get();
         slot.node.set(node + 1);
         node
     })
@@ -151,9 +151,9 @@ fn push_on_new_chunk<T: Taped>(slot: &Slot, record: Record<T>) -> u32 {
     );
     // SAFETY: the owner is the `Store<T>` of the guard that installed it, which outlives its installation and
     // touches the store through this pointer only.
-    let (next, end) = unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node.get()) };
-    slot.next.set(next.cast());
-    slot.end.set(end.cast());
+    let (origin, end) = unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node.get()) };
+    slot.origin.set(origin.cast());
+    slot.end.set(end);
     push(record)
 }
 
@@ -185,6 +185,7 @@ impl<T: Taped> Installed<T> {
             of: Cell::new(Some(TypeId::of::<T>())),
             generation: Cell::new(generation),
             node: Cell::new(1),
+            end: Cell::new(1),
             ..Slot::EMPTY
         };
         slot::<T, _>(|slot| slot.swap(&here));
@@ -259,6 +260,7 @@ impl<T: Taped> SlotView<'_, T> {
         debug_assert!(self.is_fresh());
         let node = self.slot.node.get().checked_add(n).expect("a tape holds at most 2^32 - 2 nodes");
         self.slot.node.set(node);
+        self.slot.end.set(node);
         self.store().start(node);
     }
 
@@ -271,9 +273,9 @@ impl<T: Taped> SlotView<'_, T> {
 
     /// Makes `node` the next one, forgetting what came after, under a new generation if one is given.
     pub fn rewind(&self, node: u32, generation: Option<u32>) {
-        let (next, end) = self.store().rewind(node);
-        self.slot.next.set(next.cast());
-        self.slot.end.set(end.cast());
+        let (origin, end) = self.store().rewind(node);
+        self.slot.origin.set(origin.cast());
+        self.slot.end.set(end);
         self.slot.node.set(node);
         if let Some(generation) = generation {
             self.slot.generation.set(generation);

@@ -80,8 +80,9 @@ impl<T> Store<T> {
         self.first
     }
 
-    /// The free records for `node` and those after it, when the chunk before is full.
-    pub fn advance(&mut self, node: u32) -> (*mut Record<T>, *mut Record<T>) {
+    /// The place for `node` and those after it, when the chunk before is full: where the record of node 0 would be, and the
+    /// node that ends the chunk.
+    pub fn advance(&mut self, node: u32) -> (*mut Record<T>, u32) {
         let k = (node - self.first) as usize;
         debug_assert!(k.is_multiple_of(CHUNK));
         // Two nodes are names for something else: none (0) and many (the last).
@@ -92,8 +93,8 @@ impl<T> Store<T> {
         self.bounds(k)
     }
 
-    /// Drops the records from `node` on; the free records there.
-    pub fn rewind(&mut self, node: u32) -> (*mut Record<T>, *mut Record<T>) {
+    /// Drops the records from `node` on; the place for new ones, as from [`advance`](Self::advance).
+    pub fn rewind(&mut self, node: u32) -> (*mut Record<T>, u32) {
         while self.many.last().is_some_and(|m| m.node >= node) {
             let many = self.many.pop().expect("there is a last one");
             self.terms.truncate(many.terms.start);
@@ -105,15 +106,16 @@ impl<T> Store<T> {
         self.first = self.first.min(node);
         if k.is_multiple_of(CHUNK) {
             // The next record asks for its chunk.
-            return (std::ptr::null_mut(), std::ptr::null_mut());
+            return (std::ptr::null_mut(), node);
         }
         self.bounds(k)
     }
 
-    fn bounds(&self, k: usize) -> (*mut Record<T>, *mut Record<T>) {
-        let base = self.chunks[k / CHUNK].0.as_ptr();
-        // SAFETY: both are in the chunk or one past its end.
-        unsafe { (base.add(k % CHUNK), base.add(CHUNK)) }
+    /// The chunk of the `k`-th record.
+    fn bounds(&self, k: usize) -> (*mut Record<T>, u32) {
+        let chunk = k / CHUNK;
+        let first = self.first + (chunk * CHUNK) as u32;
+        (self.chunks[chunk].0.as_ptr().wrapping_sub(first as usize), first + CHUNK as u32)
     }
 
     /// The records of the nodes `from..to` in slices, the last ones first; each with the node of its first.

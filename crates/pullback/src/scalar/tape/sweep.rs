@@ -41,16 +41,17 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
         let mut carry = zero;
         for (k, record) in records.iter().enumerate().rev() {
             let k = first as usize + k;
-            // A record of a stale variable may name any node. It can reach no further than this slice.
-            let (below, here) = adjoints.split_at_mut(k);
             if record.a == MANY {
+                let (below, here) = adjoints.split_at_mut(k);
                 here[0] += carry;
                 carry = zero;
                 many(store, record, below.as_chunks_mut::<1>().0, here.as_chunks_mut::<1>().0);
                 continue;
             }
-            let g = here[0] + carry;
-            here[0] = zero;
+            // A record of a stale variable may name any node. It can reach no further than this slice.
+            let (here, below) = adjoints[..=k].split_last_mut().expect("not empty");
+            let g = *here + carry;
+            *here = zero;
             carry = zero;
             if g.is_nothing() {
                 continue;
