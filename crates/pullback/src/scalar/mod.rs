@@ -4,6 +4,7 @@ mod chain;
 mod derivatives;
 mod dual;
 mod function;
+mod interop;
 mod operators;
 mod plain;
 mod real;
@@ -20,6 +21,8 @@ pub use derivatives::{
 };
 pub use dual::{Dual, HyperDual};
 pub use function::{Comparison, Function, Guard, Outputs, OutsideBranch, Symbol};
+#[cfg(feature = "argmin")]
+pub use interop::Problem;
 pub use plain::Single;
 pub use real::Real;
 pub use tape::{Position, Recording, Tape, Taped, external, free_tapes};
