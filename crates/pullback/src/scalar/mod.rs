@@ -1,6 +1,7 @@
 //! Derivatives of functions on numbers, with loops and branches, at the speed of plain code.
 
 mod chain;
+mod checkpoint;
 mod derivatives;
 mod dual;
 mod function;
@@ -12,7 +13,9 @@ mod slope;
 pub mod sparse;
 mod special;
 mod tape;
+mod taylor;
 mod var;
+mod wide;
 
 pub use crate::number::Number;
 pub use derivatives::{
@@ -26,4 +29,6 @@ pub use interop::Problem;
 pub use plain::Single;
 pub use real::Real;
 pub use tape::{Position, Recording, Tape, Taped, external, free_tapes};
+pub use taylor::Taylor;
 pub use var::Var;
+pub use wide::{WideDual, directions};

@@ -108,67 +108,67 @@ pub(crate) use derived_operators;
 
 /// Equality and order by the field that holds the value.
 macro_rules! compared_by_value {
-    ([$($generics:tt)*] $Type:ty, $field:tt) => {
+    ([$($generics:tt)*] $Type:ty, $($field:tt)+) => {
         impl<$($generics)*> PartialEq for $Type {
             #[inline(always)]
             fn eq(&self, other: &Self) -> bool {
-                self.$field == other.$field
+                self.$($field)+ == other.$($field)+
             }
         }
         impl<$($generics)*> PartialEq<f64> for $Type {
             #[inline(always)]
             fn eq(&self, other: &f64) -> bool {
-                self.$field == *other
+                self.$($field)+ == *other
             }
         }
         impl<$($generics)*> PartialOrd for $Type {
             #[inline(always)]
             fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
-                self.$field.partial_cmp(&other.$field)
+                self.$($field)+.partial_cmp(&other.$($field)+)
             }
             // One machine comparison each, where the default would go through `partial_cmp`.
             #[inline(always)]
             fn lt(&self, other: &Self) -> bool {
-                self.$field < other.$field
+                self.$($field)+ < other.$($field)+
             }
             #[inline(always)]
             fn le(&self, other: &Self) -> bool {
-                self.$field <= other.$field
+                self.$($field)+ <= other.$($field)+
             }
             #[inline(always)]
             fn gt(&self, other: &Self) -> bool {
-                self.$field > other.$field
+                self.$($field)+ > other.$($field)+
             }
             #[inline(always)]
             fn ge(&self, other: &Self) -> bool {
-                self.$field >= other.$field
+                self.$($field)+ >= other.$($field)+
             }
         }
         impl<$($generics)*> PartialOrd<f64> for $Type {
             #[inline(always)]
             fn partial_cmp(&self, other: &f64) -> Option<std::cmp::Ordering> {
-                self.$field.partial_cmp(other)
+                self.$($field)+.partial_cmp(other)
             }
             #[inline(always)]
             fn lt(&self, other: &f64) -> bool {
-                self.$field < *other
+                self.$($field)+ < *other
             }
             #[inline(always)]
             fn le(&self, other: &f64) -> bool {
-                self.$field <= *other
+                self.$($field)+ <= *other
             }
             #[inline(always)]
             fn gt(&self, other: &f64) -> bool {
-                self.$field > *other
+                self.$($field)+ > *other
             }
             #[inline(always)]
             fn ge(&self, other: &f64) -> bool {
-                self.$field >= *other
+                self.$($field)+ >= *other
             }
         }
         impl<$($generics)*> std::fmt::Display for $Type {
             fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-                std::fmt::Display::fmt(&self.$field, f)
+                std::fmt::Display::fmt(&self.$($field)+, f)
             }
         }
     };

@@ -4,7 +4,7 @@ use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::Slope;
 use super::tape::{self, Gather, Record, Taped, slot};
-use super::Real;
+use super::{Real, checkpoint};
 use crate::number::Number;
 
 /// A value on a tape: `v`, with `dv = c d(node)`.
@@ -178,5 +178,15 @@ impl<T: Taped> Real for Var<T> {
 
     fn preaccumulate<O: AsMut<[Self]>>(f: impl FnOnce() -> O) -> O {
         tape::preaccumulate(f)
+    }
+
+    fn checkpointed(
+        steps: usize,
+        snapshots: usize,
+        state: &[Self],
+        parameters: &[Self],
+        step: impl Fn(usize, &[Self], &[Self]) -> Vec<Self> + 'static,
+    ) -> Vec<Self> {
+        checkpoint::checkpointed(steps, snapshots, state, parameters, step)
     }
 }
