@@ -11,7 +11,7 @@ struct Language {
     literal: fn(f64) -> String,
     /// The expression of an operation, with `{0}`, `{1}`, `{2}` for its arguments.
     template: fn(Op) -> String,
-    /// What ends the function outside its branch.
+    /// What ends the function where a condition says that it is outside its branch.
     leave: fn(&str) -> String,
 }
 
@@ -26,7 +26,7 @@ pub(super) fn rust(graph: &Graph, name: &str) -> String {
             x => format!("{x:?}_f64"),
         },
         template: rust_template,
-        leave: |condition| format!("    if !({condition}) {{\n        return false;\n    }}\n"),
+        leave: |condition| format!("    if {condition} {{\n        return false;\n    }}\n"),
     };
     let (n, m) = (graph.inputs, graph.outputs.len());
     let mut text = format!("pub fn {name}(x: &[f64; {n}], y: &mut [f64; {m}]) -> bool {{\n");
@@ -46,7 +46,7 @@ pub(super) fn c(graph: &Graph, name: &str) -> String {
             x => format!("{x:?}"),
         },
         template: c_template,
-        leave: |condition| format!("    if (!({condition})) return 0;\n"),
+        leave: |condition| format!("    if ({condition}) return 0;\n"),
     };
     let mut text = format!("#include <math.h>\n\nint {name}(const double *x, double *y) {{\n");
     body(graph, &language, &mut text);
@@ -72,9 +72,9 @@ fn body(graph: &Graph, language: &Language, text: &mut String) {
         };
         text.push_str(&(language.step)(k, &value));
         while let Some(g) = guards.next_if(|g| g.a.max(g.b) as usize <= k) {
-            let negation = if g.outcome { "" } else { "!" };
-            let condition = format!("{negation}(v{} {} v{})", g.a, g.comparison, g.b);
-            text.push_str(&(language.leave)(&condition));
+            let holds = format!("v{} {} v{}", g.a, g.comparison, g.b);
+            let fails = if g.outcome { format!("!({holds})") } else { holds };
+            text.push_str(&(language.leave)(&fails));
         }
     }
     for (k, y) in graph.outputs.iter().enumerate() {
