@@ -124,6 +124,9 @@ fn jacobians_by_columns_and_by_rows() {
         let ones = vec![1.0; f.inputs()];
         let sums: Vec<f64> = dense.iter().map(|row| row.iter().sum()).collect();
         assert!(sparse.times(&ones).iter().zip(sums).all(|(a, b)| (a - b).abs() < 1e-13));
+        let down: Vec<f64> = (0..f.inputs()).map(|j| dense.iter().map(|row| row[j]).sum()).collect();
+        let product = sparse.transpose_times(&vec![1.0; f.outputs()]);
+        assert!(product.iter().zip(down).all(|(a, b)| (a - b).abs() < 1e-12));
     }
     // The first row is full, the other entries lie on the diagonal: by rows two products do.
     assert_eq!(Function::record(arrow, 12).sparse_jacobian(&[0.5; 12]).colors(), 2);

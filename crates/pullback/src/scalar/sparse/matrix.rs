@@ -115,4 +115,15 @@ impl SparseMatrix {
         self.triplets().for_each(|(i, j, value)| y[i] += value * x[j]);
         y
     }
+
+    /// The product of the transpose with a vector.
+    ///
+    /// # Panics
+    /// If the vector is not as long as there are rows.
+    pub fn transpose_times(&self, x: &[f64]) -> Vec<f64> {
+        assert_eq!(x.len(), self.rows(), "the vector is as long as a column");
+        let mut y = vec![0.0; self.columns()];
+        self.triplets().for_each(|(i, j, value)| y[j] += value * x[i]);
+        y
+    }
 }
