@@ -3,7 +3,7 @@
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::Slope;
-use super::tape::{self, Gather, Record, Taped, slot};
+use super::tape::{self, Gather, Taped, slot};
 use super::{Real, checkpoint};
 use crate::number::Number;
 
@@ -15,20 +15,23 @@ use crate::number::Number;
 /// A `Var` has no lifetime, so that `fn f<T: Real>(x: &[T]) -> T` is passed by its name. It must not be used after
 /// the recording that made it: debug builds stop with a message; release builds may compute a wrong number, but never read
 /// outside the tape.
+///
+/// The layout avoids reading in wider pieces than were written, for which the processor has to wait: node and generation
+/// are one field, and `c` is the last, since the compiler likes to load it into a vector with what follows.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Var<T = f64> {
+    /// The node in the low half, 0 for a constant; the generation of the tape in the high half.
+    at: u64,
     v: T,
     c: T,
-    /// The node; 0 for a constant.
-    i: u32,
-    generation: u32,
 }
 
 impl<T: Taped> Var<T> {
     /// A constant.
     #[inline(always)]
     pub fn fixed(value: T) -> Self {
-        Var { v: value, c: T::constant(0.0), i: 0, generation: 0 }
+        Var { v: value, c: T::constant(0.0), at: 0 }
     }
 
     /// The value.
@@ -40,12 +43,12 @@ impl<T: Taped> Var<T> {
     /// Whether nothing can be differentiated with respect to here.
     #[inline(always)]
     pub fn is_constant(self) -> bool {
-        self.i == 0
+        self.at == 0
     }
 
     #[inline(always)]
     pub(super) fn on_node(value: T, node: u32, generation: u32) -> Self {
-        Var { v: value, c: T::constant(1.0), i: node, generation }
+        Var { v: value, c: T::constant(1.0), at: u64::from(generation) << 32 | u64::from(node) }
     }
 
     /// The value `y` with slope `p` on the same node.
@@ -56,7 +59,7 @@ impl<T: Taped> Var<T> {
 
     #[inline(always)]
     pub(super) fn node(self) -> u32 {
-        self.i
+        self.at as u32
     }
 
     #[inline(always)]
@@ -66,12 +69,12 @@ impl<T: Taped> Var<T> {
 
     #[inline(always)]
     pub(super) fn generation(self) -> u32 {
-        self.generation
+        (self.at >> 32) as u32
     }
 
     #[inline(always)]
     fn check(self) {
-        slot::check::<T>(self.i, self.generation);
+        slot::check::<T>(self.node(), self.generation());
     }
 }
 
@@ -119,15 +122,15 @@ impl<T: Taped> Chain for Var<T> {
         if let (Slope::Zero, Slope::Zero) = (p, q) {
             return Self::fixed(y);
         }
-        if self.i != other.i && self.i != 0 && other.i != 0 {
-            let record = Record { pa: p.times(self.c), pb: q.times(other.c), a: self.i, b: other.i };
-            return Var { v: y, c: T::constant(1.0), i: slot::push(record), generation: self.generation };
+        if self.at != other.at && self.at != 0 && other.at != 0 {
+            let node = slot::push(p.times(self.c), self.node(), q.times(other.c), other.node());
+            return Var { v: y, c: T::constant(1.0), at: self.at >> 32 << 32 | u64::from(node) };
         }
-        if self.i == other.i {
+        if self.at == other.at {
             // The same node, or two constants, whose factors are 0.
             return Var { v: y, c: p.times(self.c) + q.times(other.c), ..self };
         }
-        if self.i != 0 {
+        if self.at != 0 {
             return Var { v: y, c: p.times(self.c), ..self };
         }
         Var { v: y, c: q.times(other.c), ..other }

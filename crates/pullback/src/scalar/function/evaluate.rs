@@ -51,7 +51,8 @@ pub(super) fn many(program: &Program, columns: usize, points: &[f64], out: &mut 
 }
 
 /// Runs consecutive points on this thread.
-fn part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) -> Option<Failure> {
+#[inline(always)]
+fn part_on<I: Isa>(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) -> Option<Failure> {
     let rows = program.outputs.len();
     let mut slots = vec![Slot([0.0; LANES]); program.slots];
     for &(value, slot) in &program.constants {
@@ -59,32 +60,106 @@ fn part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: u
     }
     for start in (0..n).step_by(LANES) {
         let width = LANES.min(n - start);
-        for &(input, slot) in &program.inputs {
-            let lanes = &mut slots[slot as usize].0;
-            let column = points[start * columns + input as usize..].iter().step_by(columns);
-            lanes.iter_mut().zip(column).take(width).for_each(|(lane, &x)| *lane = x);
-            // Idle lanes repeat a point, so that no check fails for their sake.
-            let last = lanes[width - 1];
-            lanes[width..].fill(last);
-        }
-        if let Some(failure) = run_block(program, &mut slots) {
+        gather::<I>(program, columns, &points[start * columns..][..width * columns], &mut slots);
+        if let Some(failure) = block::<I>(program, &mut slots) {
             return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
         }
-        scatter(program, &slots, &mut out[start * rows..(start + width) * rows]);
+        scatter::<I>(program, &slots, &mut out[start * rows..][..width * rows]);
     }
     None
 }
 
-/// Writes the outputs of each lane as a row. Eight rows at a time, so that both sides stay in the nearest cache.
-fn scatter(program: &Program, slots: &[Slot], out: &mut [f64]) {
-    let rows = program.outputs.len();
-    if rows == 0 {
-        return;
+/// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
+/// read and written whole.
+const SIDE: usize = 4;
+
+#[inline(always)]
+fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
+    // The compiler moves the numbers one by one; in vectors it is twelve instructions.
+    #[cfg(target_arch = "x86_64")]
+    if I::FMA {
+        use std::arch::x86_64::{_mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd};
+        let mut out = [[0.0; SIDE]; SIDE];
+        // SAFETY: a processor with FMA has AVX, and each row is four numbers.
+        unsafe {
+            let row = tile.each_ref().map(|row| _mm256_loadu_pd(row.as_ptr()));
+            let (even01, odd01) = (_mm256_unpacklo_pd(row[0], row[1]), _mm256_unpackhi_pd(row[0], row[1]));
+            let (even23, odd23) = (_mm256_unpacklo_pd(row[2], row[3]), _mm256_unpackhi_pd(row[2], row[3]));
+            _mm256_storeu_pd(out[0].as_mut_ptr(), _mm256_permute2f128_pd::<0x20>(even01, even23));
+            _mm256_storeu_pd(out[1].as_mut_ptr(), _mm256_permute2f128_pd::<0x20>(odd01, odd23));
+            _mm256_storeu_pd(out[2].as_mut_ptr(), _mm256_permute2f128_pd::<0x31>(even01, even23));
+            _mm256_storeu_pd(out[3].as_mut_ptr(), _mm256_permute2f128_pd::<0x31>(odd01, odd23));
+        }
+        return out;
     }
-    for (block, out) in out.chunks_mut(8 * rows).enumerate() {
-        for (j, &slot) in program.outputs.iter().enumerate() {
-            let lanes = &slots[slot as usize].0[block * 8..][..8];
-            out[j..].iter_mut().step_by(rows).zip(lanes).for_each(|(y, &lane)| *y = lane);
+    std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
+}
+
+/// Loads the inputs of at most `LANES` points into their slots.
+#[inline(always)]
+fn gather<I: Isa>(program: &Program, columns: usize, points: &[f64], slots: &mut [Slot]) {
+    let width = points.len().checked_div(columns).unwrap_or(0);
+    let full = width / SIDE * SIDE;
+    // Points in the outer loop: they come from far, and are read from their beginning to their end.
+    for lane in (0..full).step_by(SIDE) {
+        let mut inputs = program.inputs.as_slice();
+        while let Some((&(first, slot), rest)) = inputs.split_first() {
+            let at = lane * columns + first as usize;
+            match inputs.split_first_chunk::<SIDE>() {
+                Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
+                    let row = |k: usize| *points[at + k * columns..].first_chunk().expect("inside the point");
+                    let tile = transposed::<I>(std::array::from_fn(row));
+                    for (column, &(_, slot)) in tile.iter().zip(group) {
+                        slots[slot as usize].0[lane..lane + SIDE].copy_from_slice(column);
+                    }
+                    inputs = rest;
+                }
+                _ => {
+                    let lanes = &mut slots[slot as usize].0[lane..lane + SIDE];
+                    lanes.iter_mut().enumerate().for_each(|(k, y)| *y = points[at + k * columns]);
+                    inputs = rest;
+                }
+            }
+        }
+    }
+    for lane in full..width {
+        for &(input, slot) in &program.inputs {
+            slots[slot as usize].0[lane] = points[lane * columns + input as usize];
+        }
+    }
+    if width < LANES {
+        // Idle lanes repeat a point, so that no check fails for their sake.
+        for &(_, slot) in &program.inputs {
+            let lanes = &mut slots[slot as usize].0;
+            let last = lanes[width - 1];
+            lanes[width..].fill(last);
+        }
+    }
+}
+
+/// Writes the outputs of each lane as a row.
+#[inline(always)]
+fn scatter<I: Isa>(program: &Program, slots: &[Slot], out: &mut [f64]) {
+    let rows = program.outputs.len();
+    let width = out.len().checked_div(rows).unwrap_or(0);
+    let full = width / SIDE * SIDE;
+    let (groups, rest) = program.outputs.as_chunks::<SIDE>();
+    for lane in (0..full).step_by(SIDE) {
+        for (g, group) in groups.iter().enumerate() {
+            let column = |k: usize| *slots[group[k] as usize].0[lane..].first_chunk().expect("inside the slot");
+            let tile = transposed::<I>(std::array::from_fn(column));
+            for (k, row) in tile.iter().enumerate() {
+                out[(lane + k) * rows + g * SIDE..][..SIDE].copy_from_slice(row);
+            }
+        }
+        for (j, &slot) in rest.iter().enumerate() {
+            let at = lane * rows + groups.len() * SIDE + j;
+            (0..SIDE).for_each(|k| out[at + k * rows] = slots[slot as usize].0[lane + k]);
+        }
+    }
+    for lane in full..width {
+        for (y, &slot) in out[lane * rows..][..rows].iter_mut().zip(&program.outputs) {
+            *y = slots[slot as usize].0[lane];
         }
     }
 }
@@ -111,32 +186,33 @@ pub(super) fn one(program: &Program, x: &[f64], out: &mut [f64], workspace: &mut
 
 /// Defines a function that runs `$body` compiled for the instructions this processor has.
 macro_rules! compiled_for_processor {
-    (fn $name:ident($program:ident: &Program, $slots:ident: $S:ty) = $body:ident, $lane:ident) => {
-        fn $name($program: &Program, $slots: $S) -> Option<Failure> {
+    (fn $name:ident($($x:ident: $T:ty),*) = $body:ident, $lane:ident) => {
+        fn $name($($x: $T),*) -> Option<Failure> {
             #[cfg(target_arch = "x86_64")]
             {
                 use crate::backend::cpu::lane::V3;
                 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
-                fn v3($program: &Program, $slots: $S) -> Option<Failure> {
-                    $body::<$lane<V3>>($program, $slots)
+                fn v3($($x: $T),*) -> Option<Failure> {
+                    $body::<$lane<V3>>($($x),*)
                 }
                 #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2,f16c,lzcnt")]
-                fn v4($program: &Program, $slots: $S) -> Option<Failure> {
-                    $body::<$lane<V3>>($program, $slots)
+                fn v4($($x: $T),*) -> Option<Failure> {
+                    $body::<$lane<V3>>($($x),*)
                 }
                 if has_v4() {
                     // SAFETY: the processor has these instructions.
-                    return unsafe { v4($program, $slots) };
+                    return unsafe { v4($($x),*) };
                 }
                 if crate::backend::cpu::dispatch::has_v3() {
                     // SAFETY: the processor has these instructions.
-                    return unsafe { v3($program, $slots) };
+                    return unsafe { v3($($x),*) };
                 }
             }
-            $body::<$lane<Portable>>($program, $slots)
+            $body::<$lane<Portable>>($($x),*)
         }
     };
 }
+
 /// Whether the processor has AVX-512. Its results are those of the narrower vectors, to the last bit.
 #[cfg(target_arch = "x86_64")]
 fn has_v4() -> bool {
@@ -148,7 +224,9 @@ fn has_v4() -> bool {
 }
 
 type Plain<I> = I;
-compiled_for_processor! { fn run_block(program: &Program, slots: &mut [Slot]) = block, Plain }
+compiled_for_processor! {
+    fn part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) = part_on, Plain
+}
 compiled_for_processor! { fn run_single(program: &Program, slots: &mut [f64]) = single, Careful }
 
 #[inline(always)]

@@ -27,7 +27,7 @@ pub(super) struct Program {
     pub slots: usize,
     /// Constants and their slots, which nothing else uses.
     pub constants: Vec<(f64, u32)>,
-    /// Inputs and the slots they are loaded to.
+    /// Inputs, in their order, and the slots they are loaded to.
     pub inputs: Vec<(u32, u32)>,
     pub steps: Vec<Step>,
     pub checks: Vec<Check>,
@@ -107,6 +107,7 @@ impl Program {
                 program.inputs.push((node.args[0], slot[k]));
             }
         }
+        program.inputs.sort_unstable();
         for (k, node) in graph.nodes.iter().enumerate() {
             if node.op.arity() > 0 {
                 // A destination is never one of the sources, so that loops over lanes need not fear overlap.

@@ -1,7 +1,7 @@
 //! Operations on more than two nodes: fused sums, external functions, and inputs that come late.
 
 use super::slot::{self, Taped};
-use super::store::{MANY, Record, Store};
+use super::store::{MANY, Store};
 use crate::scalar::Var;
 use std::ops::Range;
 
@@ -61,7 +61,7 @@ fn push_many<T: Taped>(start: usize, kind: Kind<T>) -> u32 {
         store.many.len() as u32 - 1
     });
     let zero = T::constant(0.0);
-    slot::push(Record { pa: zero, pb: zero, a: MANY, b })
+    slot::push(zero, MANY, zero, b)
 }
 
 /// A node whose adjoint the sweep leaves in place.

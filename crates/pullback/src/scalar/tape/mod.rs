@@ -10,7 +10,6 @@ pub use many::external;
 pub(in crate::scalar) use many::Gather;
 pub(in crate::scalar) use preaccumulate::preaccumulate;
 pub use slot::Taped;
-pub(in crate::scalar) use store::Record;
 
 use super::Var;
 use many::Kind;

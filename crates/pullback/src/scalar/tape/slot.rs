@@ -124,27 +124,34 @@ fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
     ALL.with(|all| f(&all[T::SLOT]))
 }
 
-/// Writes a record on the tape of this thread and returns its node.
+/// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread and returns the node.
 #[inline(always)]
-pub(in crate::scalar) fn push<T: Taped>(record: Record<T>) -> u32 {
+pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u32 {
     slot::<T, _>(|slot| {
-        let node = slot.node.get();
-        if node == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
-            return push_on_new_chunk(slot, record);
+        if slot.node.get() == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
+            make_room::<T>(slot);
         }
-        let place = slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>());
+        let node = slot.node.get();
+        let place = slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>()).cast::<Record<T>>();
         // SAFETY: `node` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
-        // alone, or the type was compared.
-        unsafe { place.cast::<Record<T>>().write(record) };
+        // alone, or the type was compared. The fields are written one by one from registers: a record put together
+        // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
+        unsafe {
+            (&raw mut (*place).pa).write(pa);
+            (&raw mut (*place).pb).write(pb);
+            (&raw mut (*place).a).write(a);
+            (&raw mut (*place).b).write(b);
+        }
         // The record first, then the length: an unwinding never shows an unwritten record.
         slot.node.set(node + 1);
         node
     })
 }
 
+/// Goes on to the next chunk.
 #[cold]
 #[inline(never)]
-fn push_on_new_chunk<T: Taped>(slot: &Slot, record: Record<T>) -> u32 {
+fn make_room<T: Taped>(slot: &Slot) {
     assert!(
         !slot.owner.get().is_null() && slot.of.get() == Some(TypeId::of::<T>()),
         "a tape variable was used when its tape was not recording; derivatives end with the call that made them"
@@ -154,7 +161,6 @@ fn push_on_new_chunk<T: Taped>(slot: &Slot, record: Record<T>) -> u32 {
     let (origin, end) = unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node.get()) };
     slot.origin.set(origin.cast());
     slot.end.set(end);
-    push(record)
 }
 
 /// Stops the program if the variable is not of the tape that records now. Only debug builds ask.
