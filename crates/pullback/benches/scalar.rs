@@ -34,7 +34,8 @@ fn lstm<T: Real>(p: &[T]) -> T {
         for k in 0..HIDDEN {
             let input = hidden[(k + step) % HIDDEN];
             let gate = |g: usize| input * weights[g * HIDDEN + k] + bias[g * HIDDEN + k];
-            let (forget, ingate, outgate, change) = (gate(0).sigmoid(), gate(1).sigmoid(), gate(2).sigmoid(), gate(3).tanh());
+            let (forget, ingate, outgate, change) =
+                (gate(0).sigmoid(), gate(1).sigmoid(), gate(2).sigmoid(), gate(3).tanh());
             cell[k] = cell[k] * forget + ingate * change;
             hidden[k] = outgate * cell[k].tanh();
         }
@@ -115,7 +116,6 @@ fn lstm_cell<T: Real>(x: &[T]) -> T {
     let cell = x[10] * gate(0).sigmoid() + gate(1).sigmoid() * gate(2).tanh();
     gate(3).sigmoid() * cell.tanh()
 }
-
 
 const GRID: usize = 32;
 
@@ -203,9 +203,11 @@ fn compiled(name: &str, primal: fn(&[f64]) -> f64, f: &Function, points: &[f64],
     let gradient = f.gradient_function();
     let mut out = vec![0.0; points.len()];
     let [plain, all] = shortest([
-        &mut || points.chunks(n).for_each(|x| {
-            black_box(primal(black_box(x)));
-        }),
+        &mut || {
+            points.chunks(n).for_each(|x| {
+                black_box(primal(black_box(x)));
+            })
+        },
         &mut || gradient.try_evaluate_many_into(black_box(points), &mut out).expect("one branch"),
     ]);
     let remark = format!("{} operations for each of {count} points", gradient.operations());
@@ -217,9 +219,18 @@ fn numbers(n: usize, low: f64, high: f64) -> Vec<f64> {
     (1..=n).map(|k| low + (high - low) * (k as f64 * 0.618_033_988_749_894_9).fract()).collect()
 }
 
-fn dual<const N: usize>(name: &str, f: fn(&[Dual<f64, N>]) -> Dual<f64, N>, primal: fn(&[f64]) -> f64, x: &[f64], limit: f64) {
-    let seeded: Vec<Dual<f64, N>> =
-        x.iter().enumerate().map(|(k, &x)| if k < N { Dual::variable(x, k) } else { Dual::fixed(x) }).collect();
+fn dual<const N: usize>(
+    name: &str,
+    f: fn(&[Dual<f64, N>]) -> Dual<f64, N>,
+    primal: fn(&[f64]) -> f64,
+    x: &[f64],
+    limit: f64,
+) {
+    let seeded: Vec<Dual<f64, N>> = x
+        .iter()
+        .enumerate()
+        .map(|(k, &x)| if k < N { Dual::variable(x, k) } else { Dual::fixed(x) })
+        .collect();
     let [plain, tangents] = shortest([
         &mut || {
             black_box(primal(black_box(x)));
@@ -230,7 +241,6 @@ fn dual<const N: usize>(name: &str, f: fn(&[Dual<f64, N>]) -> Dual<f64, N>, prim
     ]);
     row(name, plain, tangents / N as f64, limit, &format!("{N} tangents, time for each"));
 }
-
 
 fn main() {
     // `cargo test` builds benches and asks them for their tests.
@@ -244,7 +254,13 @@ fn main() {
     tape("determinant 9x9, tape", determinant, determinant, &numbers(81, -1.0, 1.0), 3.5);
     tape("log-sum-exp 80,000, tape", log_sum_exp, log_sum_exp, &numbers(80_000, -3.0, 3.0), 3.0);
     tape("log-sum-exp 80,000, fused", log_sum_exp_fused, log_sum_exp_fused, &numbers(80_000, -3.0, 3.0), 1.6);
-    tape("Black-Scholes and 5 Greeks, tape", black_scholes, black_scholes, &[100.0, 95.0, 0.05, 0.2, 0.5], f64::NAN);
+    tape(
+        "Black-Scholes and 5 Greeks, tape",
+        black_scholes,
+        black_scholes,
+        &[100.0, 95.0, 0.05, 0.2, 0.5],
+        f64::NAN,
+    );
 
     let mut start = numbers(GRID * GRID, 0.0, 1.0);
     start.push(0.1);
@@ -264,14 +280,26 @@ fn main() {
     let mut single = [0.0; 30];
     let mut values = [0.0; 2];
     let [plain, compiled, taped] = shortest([
-        &mut || points.chunks(15).for_each(|x| {
-            black_box(reprojection(black_box(x)));
-        }),
+        &mut || {
+            points.chunks(15).for_each(|x| {
+                black_box(reprojection(black_box(x)));
+            })
+        },
         &mut || jacobian.try_evaluate_many_into(black_box(&points), &mut out).expect("one branch"),
-        &mut || points.chunks(15).for_each(|x| scalar::jacobian_into(reprojection, black_box(x), &mut values, &mut single)),
+        &mut || {
+            points
+                .chunks(15)
+                .for_each(|x| scalar::jacobian_into(reprojection, black_box(x), &mut values, &mut single))
+        },
     ]);
     let each = 1.0 / 10_000.0;
-    row("2x15 Jacobian of a reprojection, compiled", plain * each, compiled * each, f64::NAN, "limit 110 ns a point");
+    row(
+        "2x15 Jacobian of a reprojection, compiled",
+        plain * each,
+        compiled * each,
+        f64::NAN,
+        "limit 110 ns a point",
+    );
     row("2x15 Jacobian of a reprojection, tape", plain * each, taped * each, f64::NAN, "");
 
     dual::<8>("Rosenbrock 1000, Dual", rosenbrock, rosenbrock, &numbers(1000, -1.0, 1.0), 1.3);

@@ -91,7 +91,13 @@ fn main() {
         let j = f.sparse_jacobian(&x);
         if round == 0 {
             cost = dot(&r, &r);
-            println!("{} residuals, {} unknowns, {} entries, {} products", r.len(), x.len(), j.nnz(), j.colors());
+            println!(
+                "{} residuals, {} unknowns, {} entries, {} products",
+                r.len(),
+                x.len(),
+                j.nnz(),
+                j.colors()
+            );
         }
         let descent: Vec<f64> = j.transpose_times(&r).iter().map(|g| -g).collect();
         let normal = |v: &[f64]| -> Vec<f64> {

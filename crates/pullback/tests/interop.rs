@@ -59,7 +59,8 @@ mod nalgebra_code {
     fn by_svd<T: RealField + Copy>(x: &[T]) -> T {
         let m = DMatrix::from_fn(3, 3, |i, j| x[3 * i + j]);
         let b = DVector::from_fn(3, |i, _| x[9 + i]);
-        let y = m.svd(true, true).solve(&b, T::from_f64(1e-12).unwrap()).expect("both factors were asked for");
+        let y =
+            m.svd(true, true).solve(&b, T::from_f64(1e-12).unwrap()).expect("both factors were asked for");
         y.norm_squared()
     }
 

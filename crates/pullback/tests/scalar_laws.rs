@@ -159,7 +159,10 @@ fn slope(f: impl Fn(f64) -> f64) -> f64 {
 
 #[track_caller]
 fn close(what: &str, x: &[f64], a: f64, b: f64, tolerance: f64) {
-    assert!((a - b).abs() <= tolerance * (1.0 + b.abs()) || (a.is_nan() && b.is_nan()), "{what} at {x:?}: {a} and {b}");
+    assert!(
+        (a - b).abs() <= tolerance * (1.0 + b.abs()) || (a.is_nan() && b.is_nan()),
+        "{what} at {x:?}: {a} and {b}"
+    );
 }
 
 fn moved(x: &[f64], k: usize, h: f64) -> Vec<f64> {
@@ -311,7 +314,8 @@ fn random_program<T: Real>(x: &[T], mut seed: u64) -> T {
 #[test]
 fn random_programs_agree_at_every_type() {
     for seed in 0..60u64 {
-        let x: Vec<f64> = (0..4).map(|k| ((seed * 4 + k) as f64 * 0.618_033_988_7).fract() * 3.0 - 1.5).collect();
+        let x: Vec<f64> =
+            (0..4).map(|k| ((seed * 4 + k) as f64 * 0.618_033_988_7).fract() * 3.0 - 1.5).collect();
         let value = random_program(&x, seed);
         let (v, g) = scalar::value_and_gradient(|x: &[Var]| random_program(x, seed), &x);
         assert_eq!(v, value, "seed {seed}");

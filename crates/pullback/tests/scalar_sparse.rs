@@ -18,7 +18,10 @@ fn random(n: usize, k: usize, mut seed: u64) -> Pattern {
 }
 
 fn edges(p: &Pattern) -> Vec<(usize, usize)> {
-    (0..p.rows()).flat_map(|i| p.row(i).iter().map(move |&j| (i, j as usize))).filter(|(i, j)| i < j).collect()
+    (0..p.rows())
+        .flat_map(|i| p.row(i).iter().map(move |&j| (i, j as usize)))
+        .filter(|(i, j)| i < j)
+        .collect()
 }
 
 fn proper(p: &Pattern, c: &Colouring) -> bool {
@@ -44,7 +47,8 @@ fn star_colouring_has_no_path_of_four_in_two_colours() {
         let p = random(40, 2, seed);
         let c = star(&p);
         assert!(proper(&p, &c));
-        let near = |v: usize| p.row(v).iter().map(|&w| w as usize).filter(move |&w| w != v).collect::<Vec<_>>();
+        let near =
+            |v: usize| p.row(v).iter().map(|&w| w as usize).filter(move |&w| w != v).collect::<Vec<_>>();
         for a in 0..p.rows() {
             for b in near(a) {
                 for d in near(b).into_iter().filter(|&d| d != a && c.colours[d] == c.colours[a]) {
@@ -114,7 +118,14 @@ fn jacobians_by_columns_and_by_rows() {
         let sparse = f.sparse_jacobian(&x);
         let dense = f.jacobian(&x);
         assert_eq!(sparse.nnz(), dense.iter().flatten().filter(|&&d| d != 0.0).count());
-        assert!(sparse.to_dense().iter().flatten().zip(dense.iter().flatten()).all(|(a, b)| (a - b).abs() < 1e-14));
+        assert!(
+            sparse
+                .to_dense()
+                .iter()
+                .flatten()
+                .zip(dense.iter().flatten())
+                .all(|(a, b)| (a - b).abs() < 1e-14)
+        );
         // The three forms hold the same entries.
         let (starts, rows, values) = sparse.to_csc();
         for (i, j, value) in sparse.triplets() {

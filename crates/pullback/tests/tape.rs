@@ -89,7 +89,8 @@ fn several_outputs_share_nodes_inputs_and_constants() {
     }
     // The same by reverse sweeps of every width: fewer outputs than inputs.
     for m in 1..=9 {
-        let j = scalar::jacobian(|x: &[Var]| f(x)[..m].to_vec(), &[x[0], x[1], 0., 0., 0., 0., 0., 0., 0., 0.]);
+        let j =
+            scalar::jacobian(|x: &[Var]| f(x)[..m].to_vec(), &[x[0], x[1], 0., 0., 0., 0., 0., 0., 0., 0.]);
         for (row, e) in j.iter().zip(&expected) {
             assert_close(&row[..2], e, 1e-15);
             assert!(row[2..].iter().all(|&d| d == 0.0));
@@ -105,10 +106,8 @@ fn second_order_in_three_ways() {
         let mut unit = [0.0; 3];
         unit[i] = 1.0;
         assert_close(&scalar::hvp(smooth, &x, &unit), &h[i], 1e-13);
-        for j in 0..3 {
-            let d = scalar::second_partial(smooth, &x, i, j);
-            assert_close(&[d], &[h[i][j]], 1e-12);
-        }
+        let row: Vec<f64> = (0..3).map(|j| scalar::second_partial(smooth, &x, i, j)).collect();
+        assert_close(&row, &h[i], 1e-12);
         // Reverse over reverse.
         let row = scalar::gradient(
             |x: &[Var]| {
@@ -241,8 +240,12 @@ fn an_external_linear_solve() {
     }
     // With a shared and scaled argument, and behind other operations.
     let f = |y: Vec<Var>, x: &[Var]| y[0] * y[1] + x[0].sin() * y[0];
-    let g = scalar::gradient(|x: &[Var]| f(by_solver(&x.iter().map(|&a| a * 2.0).collect::<Vec<_>>()), x), &x);
-    let e = scalar::gradient(|x: &[Var]| f(by_operations(&x.iter().map(|&a| a * 2.0).collect::<Vec<_>>()), x), &x);
+    let g =
+        scalar::gradient(|x: &[Var]| f(by_solver(&x.iter().map(|&a| a * 2.0).collect::<Vec<_>>()), x), &x);
+    let e = scalar::gradient(
+        |x: &[Var]| f(by_operations(&x.iter().map(|&a| a * 2.0).collect::<Vec<_>>()), x),
+        &x,
+    );
     assert_close(&g, &e, 1e-13);
 }
 

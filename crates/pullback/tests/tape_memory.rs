@@ -21,7 +21,7 @@ const OPERATIONS: usize = 100_000_000;
 fn spin<T: Real>(mut y: T, x: T, n: usize) -> T {
     for _ in 0..n {
         // The two are never the same node, so each product is a record; the value stays near 1.
-        y = y * x;
+        y *= x;
     }
     y
 }
@@ -39,7 +39,11 @@ fn a_hundred_million_operations_in_3_gib() {
         assert!((d / (OPERATIONS as f64 * z.value()) - 1.0).abs() < 1e-6);
     });
     assert!(tape.bytes() <= 3 << 30, "{} bytes", tape.bytes());
-    println!("tape: {:.3} GiB, peak {:.3} GiB", tape.bytes() as f64 / (1u64 << 30) as f64, peak() as f64 / (1u64 << 30) as f64);
+    println!(
+        "tape: {:.3} GiB, peak {:.3} GiB",
+        tape.bytes() as f64 / (1u64 << 30) as f64,
+        peak() as f64 / (1u64 << 30) as f64
+    );
     assert!(peak() <= 3 << 30, "{} bytes", peak());
 }
 
@@ -51,7 +55,8 @@ fn with_checkpoints_in_64_mib() {
     const INNER: usize = 10_000;
     Tape::new().record(|t| {
         let (y, x) = (t.input(1.0), t.input(1.0 - 1e-9));
-        let last = Var::checkpointed(OPERATIONS / INNER, 50, &[y], &[x], |_, y, x| vec![spin(y[0], x[0], INNER)]);
+        let last =
+            Var::checkpointed(OPERATIONS / INNER, 50, &[y], &[x], |_, y, x| vec![spin(y[0], x[0], INNER)]);
         let d = t.derivative(last[0], x);
         assert!((d / (OPERATIONS as f64 * last[0].value()) - 1.0).abs() < 1e-6);
     });

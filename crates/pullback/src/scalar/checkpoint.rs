@@ -3,8 +3,8 @@
 //! The places of the states are the binomial ones, with which a given number of states makes the fewest
 //! repetitions (Griewank and Walther's Revolve): with `s` states a loop of up to `C(s + r, s)` steps runs each step at most `r` times again.
 
-use super::tape::{Tape, Taped, external, with_idle_tape};
 use super::Var;
+use super::tape::{Tape, Taped, external, with_idle_tape};
 use std::rc::Rc;
 
 /// How many steps `s` states can reverse with at most `r` repetitions of each: `C(s + r, s)`, as far as that fits.
@@ -149,7 +149,10 @@ mod tests {
                     let mut d = [0.0; 2];
                     t.gradient(y[0], &[x, p], &mut d);
                     let n = steps as i32;
-                    assert!((d[0] - 1.01f64.powi(n)).abs() < 1e-13 && (d[1] - n as f64 * 1.01f64.powi(n - 1)).abs() < 1e-11);
+                    assert!(
+                        (d[0] - 1.01f64.powi(n)).abs() < 1e-13
+                            && (d[1] - n as f64 * 1.01f64.powi(n - 1)).abs() < 1e-11
+                    );
                 });
                 // Griewank's count r n - C(s + r, s + 1) of advances, less those to the last state that the run itself kept; the
                 // run, and each step once on tape.

@@ -98,7 +98,12 @@ pub fn jacobian<F: Fn(&[Var]) -> O, O: AsRef<[Var]>>(f: F, x: &[f64]) -> Vec<Vec
 ///
 /// # Panics
 /// If the buffers are not of the size of the results.
-pub fn jacobian_into<F: Fn(&[Var]) -> O, O: AsRef<[Var]>>(f: F, x: &[f64], values: &mut [f64], jacobian: &mut [f64]) {
+pub fn jacobian_into<F: Fn(&[Var]) -> O, O: AsRef<[Var]>>(
+    f: F,
+    x: &[f64],
+    values: &mut [f64],
+    jacobian: &mut [f64],
+) {
     with_inputs(x, |t, x| {
         let y = f(x);
         assert_eq!(y.as_ref().len(), values.len(), "jacobian: the buffer needs one place for each output");
@@ -156,7 +161,13 @@ where
     assert_eq!(hessian.len(), n * n, "hessian: the square of the number of inputs in places is needed");
     for start in (0..n).step_by(WIDTH) {
         let point: Vec<_> = (0..n)
-            .map(|k| if (start..start + WIDTH).contains(&k) { Dual::variable(x[k], k - start) } else { Dual::fixed(x[k]) })
+            .map(|k| {
+                if (start..start + WIDTH).contains(&k) {
+                    Dual::variable(x[k], k - start)
+                } else {
+                    Dual::fixed(x[k])
+                }
+            })
             .collect();
         let g = gradient_with_tangents(&f, &point);
         for (row, g) in hessian.chunks_mut(n).zip(g) {
@@ -187,7 +198,10 @@ pub fn hvp<F: Fn(&[Var<Dual>]) -> Var<Dual>>(f: F, x: &[f64], v: &[f64]) -> Vec<
 /// # Panics
 /// If the lengths differ.
 pub fn hvp_into<F: Fn(&[Var<Dual>]) -> Var<Dual>>(f: F, x: &[f64], v: &[f64], product: &mut [f64]) {
-    assert!(x.len() == v.len() && x.len() == product.len(), "hvp: direction and result are as long as the point");
+    assert!(
+        x.len() == v.len() && x.len() == product.len(),
+        "hvp: direction and result are as long as the point"
+    );
     let point: Vec<Dual> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, [v])).collect();
     for (p, g) in product.iter_mut().zip(gradient_with_tangents(f, &point)) {
         *p = g.tangents()[0];

@@ -1,9 +1,9 @@
 //! Forward mode: a value with `N` tangents.
 
+use super::Real;
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::Slope;
-use super::Real;
 use crate::number::Number;
 
 /// A value and its derivatives in `N` directions. Nests for higher orders: the tangents of a

@@ -21,7 +21,8 @@ use std::ops::{AddAssign, DivAssign, MulAssign, Rem, RemAssign, SubAssign};
 ///     x.iter().map(|&a| a * a).sum::<T>().sqrt()
 /// }
 /// assert_eq!(norm(&[3.0, 4.0]), 5.0);
-/// assert_eq!(scalar::gradient(norm, &[3.0, 4.0]), [0.6, 0.8]);
+/// let g = scalar::gradient(norm, &[3.0, 4.0]);
+/// assert!((g[0] - 0.6).abs() < 1e-15 && (g[1] - 0.8).abs() < 1e-15);
 /// ```
 pub trait Real:
     Number

@@ -45,14 +45,30 @@ impl<T: Real> Slope<T> {
 
 /// The bracket of partials as an array of slopes; a literal is told by its tokens.
 macro_rules! slopes {
-    ([0.0]) => { [Slope::Zero] };
-    ([-1.0]) => { [Slope::MinusOne] };
-    ([$p:expr]) => { [Slope::Of($p)] };
-    ([0.0, 0.0]) => { [Slope::Zero, Slope::Zero] };
-    ([1.0, 1.0]) => { [Slope::One, Slope::One] };
-    ([1.0, -1.0]) => { [Slope::One, Slope::MinusOne] };
-    ([1.0, $q:expr]) => { [Slope::One, Slope::Of($q)] };
-    ([$p:expr, $q:expr]) => { [Slope::Of($p), Slope::Of($q)] };
+    ([0.0]) => {
+        [Slope::Zero]
+    };
+    ([-1.0]) => {
+        [Slope::MinusOne]
+    };
+    ([$p:expr]) => {
+        [Slope::Of($p)]
+    };
+    ([0.0, 0.0]) => {
+        [Slope::Zero, Slope::Zero]
+    };
+    ([1.0, 1.0]) => {
+        [Slope::One, Slope::One]
+    };
+    ([1.0, -1.0]) => {
+        [Slope::One, Slope::MinusOne]
+    };
+    ([1.0, $q:expr]) => {
+        [Slope::One, Slope::Of($q)]
+    };
+    ([$p:expr, $q:expr]) => {
+        [Slope::Of($p), Slope::Of($q)]
+    };
 }
 
 macro_rules! slope_functions {

@@ -1,8 +1,8 @@
 //! Taylor arithmetic: a number that moves, as the first terms of its series in time.
 
+use super::Real;
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::{self, Slope};
-use super::Real;
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
 
@@ -226,7 +226,7 @@ impl<const N: usize> Real for Taylor<N> {
         let (mut power, mut square) = (Self::constant(1.0), self);
         while left > 0 {
             if left & 1 == 1 {
-                power = power * square;
+                power *= square;
             }
             left >>= 1;
             square = square * square;

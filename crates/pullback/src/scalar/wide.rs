@@ -45,14 +45,18 @@ impl WideDual {
 
 impl Arena {
     fn row(&self, x: WideDual) -> &[f64] {
-        assert_eq!(x.generation, self.generation, "a wide dual number was used outside the call that made it");
+        assert_eq!(
+            x.generation, self.generation,
+            "a wide dual number was used outside the call that made it"
+        );
         &self.rows[x.row as usize * self.width..][..self.width]
     }
 
     /// A number whose row was just appended.
     fn appended(&self, value: f64) -> WideDual {
         let row = self.rows.len() / self.width.max(1) - 1;
-        let row = u32::try_from(row).ok().filter(|&row| row != FIXED).expect("at most 2^32 - 1 rows of tangents");
+        let row =
+            u32::try_from(row).ok().filter(|&row| row != FIXED).expect("at most 2^32 - 1 rows of tangents");
         WideDual { re: value, row, generation: self.generation }
     }
 
@@ -60,7 +64,10 @@ impl Arena {
     fn scaled(&mut self, x: WideDual, y: f64, p: f64) -> WideDual {
         let start = self.rows.len();
         let from = x.row as usize * self.width;
-        assert_eq!(x.generation, self.generation, "a wide dual number was used outside the call that made it");
+        assert_eq!(
+            x.generation, self.generation,
+            "a wide dual number was used outside the call that made it"
+        );
         self.rows.extend_from_within(from..from + self.width);
         // What does not move stays, however steep the function.
         let times = |t: f64| if p.is_finite() { p * t } else { t.gate(p) };
@@ -70,7 +77,9 @@ impl Arena {
 }
 
 fn with_arena<R>(f: impl FnOnce(&mut Arena) -> R) -> R {
-    ARENA.with_borrow_mut(|arena| f(arena.as_mut().expect("a wide dual number was used outside the call that made it")))
+    ARENA.with_borrow_mut(|arena| {
+        f(arena.as_mut().expect("a wide dual number was used outside the call that made it"))
+    })
 }
 
 impl Chain for WideDual {
@@ -107,7 +116,10 @@ impl Chain for WideDual {
             let first = arena.scaled(self, y, p.number());
             let q = q.number();
             let (before, new) = arena.rows.split_at_mut(first.row as usize * arena.width);
-            assert_eq!(other.generation, arena.generation, "a wide dual number was used outside the call that made it");
+            assert_eq!(
+                other.generation, arena.generation,
+                "a wide dual number was used outside the call that made it"
+            );
             let b = &before[other.row as usize * arena.width..][..arena.width];
             let times = |t: f64| if q.is_finite() { q * t } else { t.gate(q) };
             new.iter_mut().zip(b).for_each(|(sum, &t)| *sum += times(t));

@@ -61,7 +61,8 @@ impl Builder {
         let at = *self.known.entry(node).or_insert_with(|| {
             self.graph.nodes.push(node);
             self.graph.values.push(value);
-            u32::try_from(self.graph.nodes.len() - 1).expect("a recorded function has at most 2^32 operations")
+            u32::try_from(self.graph.nodes.len() - 1)
+                .expect("a recorded function has at most 2^32 operations")
         });
         Symbol::on_node(self.graph.values[at as usize], at, self.generation)
     }
@@ -85,7 +86,14 @@ impl Builder {
     }
 
     /// Takes note that `a` and `b` compared so.
-    pub fn guard(&mut self, comparison: Comparison, a: Symbol, b: Symbol, outcome: bool, location: &'static Location) {
+    pub fn guard(
+        &mut self,
+        comparison: Comparison,
+        a: Symbol,
+        b: Symbol,
+        outcome: bool,
+        location: &'static Location,
+    ) {
         let (a, b) = (self.node(a), self.node(b));
         if self.guarded.insert((comparison, a, b), outcome).is_none() {
             self.graph.guards.push(Guard { a, b, comparison, outcome, location });
@@ -141,7 +149,9 @@ impl Builder {
         match (op, x) {
             (Op::Neg, &[x]) => match self.definition(x)? {
                 Node { op: Op::Neg, args } => Some(self.symbol(args[0])),
-                Node { op: Op::Sub, args } => Some(self.emit(Op::Sub, &[self.symbol(args[1]), self.symbol(args[0])], value)),
+                Node { op: Op::Sub, args } => {
+                    Some(self.emit(Op::Sub, &[self.symbol(args[1]), self.symbol(args[0])], value))
+                }
                 _ => None,
             },
             (Op::Add, &[a, b]) => match (constant(a), constant(b)) {

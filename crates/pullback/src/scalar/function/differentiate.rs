@@ -2,10 +2,10 @@
 
 use super::graph::{Graph, Op};
 use super::symbol::{Symbol, existing};
+use crate::number::Number;
 use crate::ops::table::elementwise_table;
 use crate::scalar::Real;
 use crate::scalar::slope::{self, Slope};
-use crate::number::Number;
 
 macro_rules! slopes_by_row {
     ($($(#[$doc:meta])* $P:ident $m:ident($($x:ident),+) = $value:tt;

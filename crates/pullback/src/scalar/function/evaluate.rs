@@ -27,7 +27,13 @@ pub(super) struct Failure {
 /// Evaluates the program at every point, `columns` numbers each, into the rows of `out`.
 ///
 /// Returns the first point that fails a check.
-pub(super) fn many(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) -> Option<Failure> {
+pub(super) fn many(
+    program: &Program,
+    columns: usize,
+    points: &[f64],
+    out: &mut [f64],
+    n: usize,
+) -> Option<Failure> {
     let rows = program.outputs.len();
     assert!(points.len() == n * columns && out.len() == n * rows);
     let first_failure = AtomicUsize::new(usize::MAX);
@@ -52,7 +58,13 @@ pub(super) fn many(program: &Program, columns: usize, points: &[f64], out: &mut 
 
 /// Runs consecutive points on this thread.
 #[inline(always)]
-fn part_on<I: Isa>(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) -> Option<Failure> {
+fn part_on<I: Isa>(
+    program: &Program,
+    columns: usize,
+    points: &[f64],
+    out: &mut [f64],
+    n: usize,
+) -> Option<Failure> {
     let rows = program.outputs.len();
     let mut slots = vec![Slot([0.0; LANES]); program.slots];
     for &(value, slot) in &program.constants {
@@ -78,7 +90,9 @@ fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
     // The compiler moves the numbers one by one; in vectors it is twelve instructions.
     #[cfg(target_arch = "x86_64")]
     if I::FMA {
-        use std::arch::x86_64::{_mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd};
+        use std::arch::x86_64::{
+            _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+        };
         let mut out = [[0.0; SIDE]; SIDE];
         // SAFETY: a processor with FMA has AVX, and each row is four numbers.
         unsafe {
@@ -146,7 +160,8 @@ fn scatter<I: Isa>(program: &Program, slots: &[Slot], out: &mut [f64]) {
     let (groups, rest) = program.outputs.as_chunks::<SIDE>();
     for lane in (0..full).step_by(SIDE) {
         for (g, group) in groups.iter().enumerate() {
-            let column = |k: usize| *slots[group[k] as usize].0[lane..].first_chunk().expect("inside the slot");
+            let column =
+                |k: usize| *slots[group[k] as usize].0[lane..].first_chunk().expect("inside the slot");
             let tile = transposed::<I>(std::array::from_fn(column));
             for (k, row) in tile.iter().enumerate() {
                 out[(lane + k) * rows + g * SIDE..][..SIDE].copy_from_slice(row);
@@ -165,7 +180,12 @@ fn scatter<I: Isa>(program: &Program, slots: &[Slot], out: &mut [f64]) {
 }
 
 /// Evaluates the program at one point, in `workspace`.
-pub(super) fn one(program: &Program, x: &[f64], out: &mut [f64], workspace: &mut Vec<f64>) -> Option<Failure> {
+pub(super) fn one(
+    program: &Program,
+    x: &[f64],
+    out: &mut [f64],
+    workspace: &mut Vec<f64>,
+) -> Option<Failure> {
     assert_eq!(out.len(), program.outputs.len());
     workspace.clear();
     workspace.resize(program.slots, 0.0);
@@ -269,7 +289,10 @@ fn single<I: Isa>(program: &Program, slots: &mut [f64]) -> Option<Failure> {
 
 /// The destination and the first `N` arguments of a step.
 #[inline(always)]
-fn operands<'s, const N: usize>(step: &Step, slots: &'s mut [Slot]) -> (&'s mut [f64; LANES], [&'s [f64; LANES]; N]) {
+fn operands<'s, const N: usize>(
+    step: &Step,
+    slots: &'s mut [Slot],
+) -> (&'s mut [f64; LANES], [&'s [f64; LANES]; N]) {
     let dst = step.dst as usize;
     let args: [usize; N] = std::array::from_fn(|k| step.args[k] as usize);
     assert!(dst < slots.len() && args.iter().all(|&a| a < slots.len() && a != dst));

@@ -119,7 +119,8 @@ impl Function {
     /// [`record_at`](Self::record_at) if that is not a typical one.
     pub fn record<F: Fn(&[Symbol]) -> O, O: Outputs>(f: F, n: usize) -> Function {
         // Multiples of the golden ratio: all different, in no simple relation.
-        let point: Vec<f64> = (1..=n).map(|k| 0.25 + 0.5 * (k as f64 * 0.618_033_988_749_894_9).fract()).collect();
+        let point: Vec<f64> =
+            (1..=n).map(|k| 0.25 + 0.5 * (k as f64 * 0.618_033_988_749_894_9).fract()).collect();
         Self::record_at(f, &point)
     }
 
@@ -196,7 +197,12 @@ impl Function {
             (0, m) => out.len() / m,
             (n, _) => points.len() / n,
         };
-        assert_eq!(points.len(), n * self.inputs(), "points of {} coordinates each are needed", self.inputs());
+        assert_eq!(
+            points.len(),
+            n * self.inputs(),
+            "points of {} coordinates each are needed",
+            self.inputs()
+        );
         assert_eq!(out.len(), n * self.outputs(), "{} results for each of {n} points", self.outputs());
         match evaluate::many(self.program(), self.inputs(), points, out, n) {
             None => Ok(()),
@@ -230,7 +236,12 @@ impl Function {
 
     #[track_caller]
     fn assert_scalar(&self, what: &str) {
-        assert_eq!(self.outputs(), 1, "{what} is of a function with one output; this one has {}", self.outputs());
+        assert_eq!(
+            self.outputs(),
+            1,
+            "{what} is of a function with one output; this one has {}",
+            self.outputs()
+        );
     }
 
     /// The value at `x` of a function with one output.
@@ -318,7 +329,9 @@ impl Function {
             self.extended(|| {
                 let y = self.graph.outputs[0];
                 let gradient = differentiate::pull(&self.graph, &[(y, Symbol::constant(1.0))]);
-                std::iter::once(existing(y)).chain(gradient.into_iter().map(Option::unwrap_or_default)).collect()
+                std::iter::once(existing(y))
+                    .chain(gradient.into_iter().map(Option::unwrap_or_default))
+                    .collect()
             })
         })
     }
@@ -384,7 +397,9 @@ impl Function {
     #[track_caller]
     pub fn hessian_product_function(&self) -> &Function {
         let gradient = self.gradient_function();
-        self.derived.hessian_product.get_or_init(|| Self::from_graph(gradient.pushforward_function().graph.clone()))
+        self.derived
+            .hessian_product
+            .get_or_init(|| Self::from_graph(gradient.pushforward_function().graph.clone()))
     }
 
     /// The function `x -> Hessian`, row by row, of a function with one output.
@@ -405,7 +420,11 @@ impl Function {
     #[track_caller]
     pub fn sparse_hessian(&self, x: &[f64]) -> SparseMatrix {
         self.assert_scalar("a Hessian");
-        sparse::evaluate(self, self.derived.sparse_hessian.get_or_init(|| sparse::hessian_plan(self, sparse::star)), x)
+        sparse::evaluate(
+            self,
+            self.derived.sparse_hessian.get_or_init(|| sparse::hessian_plan(self, sparse::star)),
+            x,
+        )
     }
 
     /// As [`sparse_hessian`](Self::sparse_hessian), by an [acyclic colouring](sparse::acyclic): fewer products, but entries
@@ -413,7 +432,8 @@ impl Function {
     #[track_caller]
     pub fn sparse_hessian_by_substitution(&self, x: &[f64]) -> SparseMatrix {
         self.assert_scalar("a Hessian");
-        let plan = self.derived.sparse_hessian_acyclic.get_or_init(|| sparse::hessian_plan(self, sparse::acyclic));
+        let plan =
+            self.derived.sparse_hessian_acyclic.get_or_init(|| sparse::hessian_plan(self, sparse::acyclic));
         sparse::evaluate(self, plan, x)
     }
 

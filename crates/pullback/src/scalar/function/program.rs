@@ -92,8 +92,14 @@ impl Program {
         }
         graph.outputs.iter().for_each(|&y| last_use[y as usize] = usize::MAX);
 
-        let mut program =
-            Program { slots: 0, constants: vec![], inputs: vec![], steps: vec![], checks: vec![], outputs: vec![] };
+        let mut program = Program {
+            slots: 0,
+            constants: vec![],
+            inputs: vec![],
+            steps: vec![],
+            checks: vec![],
+            outputs: vec![],
+        };
         let mut slot = vec![u32::MAX; n];
         let mut free: Vec<u32> = Vec::new();
         // Constants and inputs are there from the start, whatever their place in the graph.

@@ -114,10 +114,28 @@ fn rust_template(op: Op) -> String {
         Op::Round => "{0}.round_ties_even()".into(),
         Op::Expm1 => "{0}.exp_m1()".into(),
         Op::Log1p => "{0}.ln_1p()".into(),
-        Op::Abs | Op::Floor | Op::Ceil | Op::Trunc | Op::Sqrt | Op::Cbrt | Op::Exp | Op::Exp2 | Op::Ln | Op::Log2 => {
+        Op::Abs
+        | Op::Floor
+        | Op::Ceil
+        | Op::Trunc
+        | Op::Sqrt
+        | Op::Cbrt
+        | Op::Exp
+        | Op::Exp2
+        | Op::Ln
+        | Op::Log2 => {
             format!("{{0}}.{}()", op.name())
         }
-        Op::Log10 | Op::Sin | Op::Cos | Op::Tan | Op::Asin | Op::Acos | Op::Atan | Op::Sinh | Op::Cosh | Op::Tanh => {
+        Op::Log10
+        | Op::Sin
+        | Op::Cos
+        | Op::Tan
+        | Op::Asin
+        | Op::Acos
+        | Op::Atan
+        | Op::Sinh
+        | Op::Cosh
+        | Op::Tanh => {
             format!("{{0}}.{}()", op.name())
         }
         Op::Asinh | Op::Acosh | Op::Atanh => format!("{{0}}.{}()", op.name()),

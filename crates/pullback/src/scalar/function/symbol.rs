@@ -252,7 +252,7 @@ impl Real for Symbol {
         let (mut power, mut square) = (Symbol::fixed(1.0), self);
         while left > 0 {
             if left & 1 == 1 {
-                power = power * square;
+                power *= square;
             }
             left >>= 1;
             if left > 0 {
@@ -275,7 +275,8 @@ impl Real for Symbol {
     }
 
     fn select_le(self, than: Self, then: Self, otherwise: Self) -> Self {
-        emit(Op::LessEqual, &[self, than], f64::from(u8::from(self.value <= than.value))).choose(then, otherwise)
+        emit(Op::LessEqual, &[self, than], f64::from(u8::from(self.value <= than.value)))
+            .choose(then, otherwise)
     }
 
     /// Shifted by the largest term, which is held fixed: the shift cancels, so its derivative need not be computed.

@@ -101,10 +101,10 @@ macro_rules! num_traits_for {
                 Real::constant(self.value().signum())
             }
             fn is_positive(&self) -> bool {
-                self.value().is_positive()
+                Signed::is_positive(&self.value())
             }
             fn is_negative(&self) -> bool {
-                self.value().is_negative()
+                Signed::is_negative(&self.value())
             }
         }
 

@@ -110,7 +110,8 @@ pub fn acyclic(pattern: &Pattern) -> Colouring {
     let n = pattern.columns();
     assert_eq!(pattern.rows(), n, "acyclic: a symmetric pattern is square");
     // One number for the edge and its mirror image.
-    let edge = |v: usize, w: usize| pattern.position(v.min(w), v.max(w)).expect("the pattern is symmetric") as u32;
+    let edge =
+        |v: usize, w: usize| pattern.position(v.min(w), v.max(w)).expect("the pattern is symmetric") as u32;
     let mut trees = Trees((0..pattern.nnz() as u32).collect());
     let mut colours = vec![NONE; n];
     let mut forbidden = vec![usize::MAX; n + 1];

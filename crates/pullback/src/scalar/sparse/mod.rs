@@ -37,7 +37,11 @@ pub(super) struct Recovery {
 pub(super) fn jacobian_plan(f: &Function) -> Plan {
     let pattern = pattern::jacobian(f.graph());
     let (by_columns, by_rows) = (columns(&pattern), columns(&pattern.transposed()));
-    if by_columns.count <= by_rows.count { Plan::Columns(pattern, by_columns) } else { Plan::Rows(pattern, by_rows) }
+    if by_columns.count <= by_rows.count {
+        Plan::Columns(pattern, by_columns)
+    } else {
+        Plan::Rows(pattern, by_rows)
+    }
 }
 
 /// The plan for the Hessian of a function, whose pattern is that of the Jacobian of its gradient.
@@ -59,7 +63,8 @@ fn recovery(pattern: &Pattern, colouring: &Colouring) -> Vec<Recovery> {
             unknown.entry((i, colour(j as usize))).or_default().push(j);
         }
     }
-    let mut ready: std::collections::VecDeque<(usize, usize)> = unknown.iter().filter(|(_, js)| js.len() == 1).map(|(&at, _)| at).collect();
+    let mut ready: std::collections::VecDeque<(usize, usize)> =
+        unknown.iter().filter(|(_, js)| js.len() == 1).map(|(&at, _)| at).collect();
     // The map has no order of its own; results must not depend on it.
     ready.make_contiguous().sort_unstable();
     let mut steps = Vec::with_capacity(pattern.nnz());
@@ -67,7 +72,14 @@ fn recovery(pattern: &Pattern, colouring: &Colouring) -> Vec<Recovery> {
         let Some(j) = unknown.get_mut(&(i, c)).and_then(|js| js.pop()) else { continue };
         let j = j as usize;
         let place = |i, j| pattern.position(i, j).expect("a symmetric pattern");
-        steps.push(Recovery { place: place(i, j), mirror: place(j, i), row: i, colour: c, other: j, other_colour: colour(i) });
+        steps.push(Recovery {
+            place: place(i, j),
+            mirror: place(j, i),
+            row: i,
+            colour: c,
+            other: j,
+            other_colour: colour(i),
+        });
         if i != j
             && let Some(rest) = unknown.get_mut(&(j, colour(i)))
         {
@@ -98,7 +110,8 @@ pub(super) fn evaluate(f: &Function, plan: &Plan, x: &[f64]) -> SparseMatrix {
             let m = pattern.rows();
             let compressed = products(f.pushforward_function(), x, colouring);
             let entry = |i: usize, j: u32| compressed[colouring.colours[j as usize] as usize * m + i];
-            let values = (0..m).flat_map(|i| pattern.row(i).iter().map(move |&j| (i, j))).map(|(i, j)| entry(i, j));
+            let values =
+                (0..m).flat_map(|i| pattern.row(i).iter().map(move |&j| (i, j))).map(|(i, j)| entry(i, j));
             SparseMatrix::new(pattern.clone(), values.collect(), colouring.count)
         }
         Plan::Rows(pattern, colouring) => {
@@ -106,7 +119,8 @@ pub(super) fn evaluate(f: &Function, plan: &Plan, x: &[f64]) -> SparseMatrix {
             let compressed = products(f.pullback_function(), x, colouring);
             let entry = |i: usize, j: u32| compressed[colouring.colours[i] as usize * n + j as usize];
             let rows = 0..pattern.rows();
-            let values = rows.flat_map(|i| pattern.row(i).iter().map(move |&j| (i, j))).map(|(i, j)| entry(i, j));
+            let values =
+                rows.flat_map(|i| pattern.row(i).iter().map(move |&j| (i, j))).map(|(i, j)| entry(i, j));
             SparseMatrix::new(pattern.clone(), values.collect(), colouring.count)
         }
         Plan::Symmetric(pattern, colouring, order) => {

@@ -23,7 +23,10 @@ impl Pattern {
         for mut row in rows {
             row.sort_unstable();
             row.dedup();
-            assert!(row.last().is_none_or(|&k| (k as usize) < columns), "pattern: there are {columns} columns");
+            assert!(
+                row.last().is_none_or(|&k| (k as usize) < columns),
+                "pattern: there are {columns} columns"
+            );
             pattern.indices.extend(row);
             pattern.starts.push(pattern.indices.len());
         }

@@ -6,8 +6,8 @@ pub(in crate::scalar) mod slot;
 mod store;
 mod sweep;
 
-pub use many::external;
 pub(in crate::scalar) use many::Gather;
+pub use many::external;
 pub(in crate::scalar) use preaccumulate::preaccumulate;
 pub use slot::Taped;
 
@@ -192,7 +192,11 @@ impl<T: Taped> Recording<'_, T> {
     /// Several rows are swept at once. With more outputs than inputs the tape is walked forward instead, several
     /// columns at once.
     pub fn jacobian(&self, outputs: &[Var<T>], x: &[Var<T>], jacobian: &mut [T]) {
-        assert_eq!(jacobian.len(), outputs.len() * x.len(), "jacobian: outputs times inputs places are needed");
+        assert_eq!(
+            jacobian.len(),
+            outputs.len() * x.len(),
+            "jacobian: outputs times inputs places are needed"
+        );
         if outputs.is_empty() || x.is_empty() {
             return;
         }
@@ -263,7 +267,11 @@ impl<T: Taped> Recording<'_, T> {
         unsafe { sweep::forward(tape.store(), tangents, from, to) };
         for (y, row) in outputs.iter().zip(jacobian.chunks_mut(n)) {
             for (w, d) in row[start..].iter_mut().take(W).enumerate() {
-                *d = if y.is_constant() { T::constant(0.0) } else { y.scale() * tangents[y.node() as usize][w] };
+                *d = if y.is_constant() {
+                    T::constant(0.0)
+                } else {
+                    y.scale() * tangents[y.node() as usize][w]
+                };
             }
         }
         tangents[..to as usize].fill([T::constant(0.0); W]);
@@ -276,7 +284,10 @@ impl<T: Taped> Recording<'_, T> {
             let node = x.node();
             slot::check::<T>(node, x.generation());
             let is_input = node < store.first() || store.late_inputs.binary_search(&node).is_ok();
-            assert!(is_input, "derivatives are taken with respect to inputs of the tape, not to what was computed from them");
+            assert!(
+                is_input,
+                "derivatives are taken with respect to inputs of the tape, not to what was computed from them"
+            );
         }
     }
 

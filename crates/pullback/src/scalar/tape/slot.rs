@@ -96,6 +96,8 @@ pub(super) struct Slot {
 }
 
 impl Slot {
+    // A constant to be copied, not a static to be shared.
+    #[allow(clippy::declare_interior_mutable_const)]
     const EMPTY: Slot = Slot {
         node: Cell::new(0),
         end: Cell::new(0),
@@ -132,7 +134,8 @@ pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u32 {
             make_room::<T>(slot);
         }
         let node = slot.node.get();
-        let place = slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>()).cast::<Record<T>>();
+        let place =
+            slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>()).cast::<Record<T>>();
         // SAFETY: `node` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
         // alone, or the type was compared. The fields are written one by one from registers: a record put together
         // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
@@ -201,7 +204,10 @@ impl<T: Taped> Installed<T> {
     /// Runs `f` on the slot, if this is the tape in it.
     pub fn with<R>(&self, f: impl FnOnce(&SlotView<'_, T>) -> R) -> R {
         slot::<T, _>(|slot| {
-            assert!(slot.owner.get() == self.store.cast(), "this tape is not recording: another one was started inside");
+            assert!(
+                slot.owner.get() == self.store.cast(),
+                "this tape is not recording: another one was started inside"
+            );
             f(&SlotView { slot, store: self.store })
         })
     }

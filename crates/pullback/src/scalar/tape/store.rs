@@ -65,7 +65,14 @@ pub(in crate::scalar) struct Store<T> {
 impl<T> Store<T> {
     pub fn new() -> Self {
         let terms = Terms { partials: Vec::new(), nodes: Vec::new() };
-        Store { chunks: Vec::new(), first: 1, many: Vec::new(), terms, late_inputs: Vec::new(), adjoints: Vec::new() }
+        Store {
+            chunks: Vec::new(),
+            first: 1,
+            many: Vec::new(),
+            terms,
+            late_inputs: Vec::new(),
+            adjoints: Vec::new(),
+        }
     }
 
     /// Forgets all records, and puts the first one at `node`.
@@ -86,7 +93,10 @@ impl<T> Store<T> {
         let k = (node - self.first) as usize;
         debug_assert!(k.is_multiple_of(CHUNK));
         // Two nodes are names for something else: none (0) and many (the last).
-        assert!((node as usize) + CHUNK < MANY as usize, "a tape holds at most 2^32 - 2 nodes; use a checkpoint");
+        assert!(
+            (node as usize) + CHUNK < MANY as usize,
+            "a tape holds at most 2^32 - 2 nodes; use a checkpoint"
+        );
         if k / CHUNK == self.chunks.len() {
             self.chunks.push(Chunk::new());
         }

@@ -78,7 +78,12 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
 ///
 /// # Safety
 /// The same.
-pub(super) unsafe fn wide<T: Taped, const W: usize>(store: &Store<T>, adjoints: &mut [[T; W]], from: u32, to: u32) {
+pub(super) unsafe fn wide<T: Taped, const W: usize>(
+    store: &Store<T>,
+    adjoints: &mut [[T; W]],
+    from: u32,
+    to: u32,
+) {
     let zero = [T::constant(0.0); W];
     // SAFETY: the caller's promise.
     for (first, records) in unsafe { store.backward(from, to) } {
@@ -108,10 +113,16 @@ fn add_scaled<T: Taped, const W: usize>(sum: &mut [T; W], p: T, g: &[T; W]) {
 /// The rule of an operation on many nodes; `here` starts with its own adjoints.
 #[cold]
 #[inline(never)]
-fn many<T: Taped, const W: usize>(store: &Store<T>, record: &Record<T>, below: &mut [[T; W]], here: &mut [[T; W]]) {
+fn many<T: Taped, const W: usize>(
+    store: &Store<T>,
+    record: &Record<T>,
+    below: &mut [[T; W]],
+    here: &mut [[T; W]],
+) {
     let zero = T::constant(0.0);
     let entry = &store.many[record.b as usize];
-    let terms = || store.terms.partials[entry.terms.clone()].iter().zip(&store.terms.nodes[entry.terms.clone()]);
+    let terms =
+        || store.terms.partials[entry.terms.clone()].iter().zip(&store.terms.nodes[entry.terms.clone()]);
     match &entry.kind {
         Kind::Keep => {}
         Kind::Sum(factor) => {
@@ -146,7 +157,12 @@ fn many<T: Taped, const W: usize>(store: &Store<T>, record: &Record<T>, below: &
 ///
 /// # Safety
 /// The records up to node `to` must have been written. None may be an external function.
-pub(super) unsafe fn forward<T: Taped, const W: usize>(store: &Store<T>, tangents: &mut [[T; W]], from: u32, to: u32) {
+pub(super) unsafe fn forward<T: Taped, const W: usize>(
+    store: &Store<T>,
+    tangents: &mut [[T; W]],
+    from: u32,
+    to: u32,
+) {
     // SAFETY: the caller's promise.
     for (first, records) in unsafe { store.forward(from, to) } {
         for (k, record) in records.iter().enumerate() {
