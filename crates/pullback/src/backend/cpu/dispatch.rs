@@ -6,6 +6,8 @@ use super::cost::Cost;
 use super::lane::{Careful, Lane, Portable};
 use super::map::{Map1, Map2};
 use super::math::{Float, Isa, is_nan};
+#[cfg(target_arch = "x86_64")]
+use std::sync::atomic::{AtomicU8, Ordering};
 
 /// Defines a function that runs `$body` compiled for the best instruction set of the processor it finds itself on.
 macro_rules! dispatched {
@@ -13,6 +15,11 @@ macro_rules! dispatched {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+            // A function of its own, so that its code exists once and not at every call.
+            #[inline(never)]
+            fn portable<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+                $body::<$($G,)* Portable>($($x),*)
+            }
             #[cfg(target_arch = "x86_64")]
             {
                 #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
@@ -24,21 +31,37 @@ macro_rules! dispatched {
                     return unsafe { v3::<$($G),*>($($x),*) };
                 }
             }
-            $body::<$($G,)* Portable>($($x),*)
+            portable::<$($G),*>($($x),*)
         }
     };
 }
 
+/// Whether the processor is at the x86-64-v3 level, asked once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn has_v3() -> bool {
-    // The standard library keeps the answer in a static; this is a load and a mask.
-    is_x86_feature_detected!("avx2")
-        && is_x86_feature_detected!("fma")
-        && is_x86_feature_detected!("bmi1")
-        && is_x86_feature_detected!("bmi2")
-        && is_x86_feature_detected!("f16c")
-        && is_x86_feature_detected!("lzcnt")
+    const UNKNOWN: u8 = 0;
+    const NO: u8 = 1;
+    const YES: u8 = 2;
+    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
+
+    #[cold]
+    fn ask() -> u8 {
+        let yes = is_x86_feature_detected!("avx2")
+            && is_x86_feature_detected!("fma")
+            && is_x86_feature_detected!("bmi1")
+            && is_x86_feature_detected!("bmi2")
+            && is_x86_feature_detected!("f16c")
+            && is_x86_feature_detected!("lzcnt");
+        let answer = if yes { YES } else { NO };
+        ANSWER.store(answer, Ordering::Relaxed);
+        answer
+    }
+    let answer = match ANSWER.load(Ordering::Relaxed) {
+        UNKNOWN => ask(),
+        known => known,
+    };
+    answer == YES
 }
 
 dispatched! {

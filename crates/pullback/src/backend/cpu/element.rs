@@ -68,7 +68,7 @@ macro_rules! direct {
 direct!(f32 f64);
 
 macro_rules! through_f32 {
-    ($($F:ident)*) => {$(
+    ($($F:ident: $widen:expr, $narrow:expr;)*) => {$(
         impl Element for $F {
             type Float = f32;
 
@@ -83,24 +83,45 @@ macro_rules! through_f32 {
             fn widen<'a>(x: &'a [$F], buffer: &'a mut [f32; TILE]) -> &'a [f32] {
                 Self::copy_wide(x, buffer)
             }
+            fn copy_wide<'a>(x: &[$F], buffer: &'a mut [f32; TILE]) -> &'a [f32] {
+                let wide = &mut buffer[..x.len()];
+                $widen(x, wide);
+                wide
+            }
             fn direct(_: &[$F]) -> Option<&[f32]> {
                 None
             }
             fn direct_mut(_: &mut [$F]) -> Option<&mut [f32]> {
                 None
             }
-            fn copy_wide<'a>(x: &[$F], buffer: &'a mut [f32; TILE]) -> &'a [f32] {
-                let wide = &mut buffer[..x.len()];
-                x.convert_to_f32_slice(wide);
-                wide
-            }
             fn narrow(out: &mut [$F], f: impl FnOnce(&mut [f32])) {
                 let mut buffer = [0.0; TILE];
                 let wide = &mut buffer[..out.len()];
                 f(wide);
-                out.convert_from_f32_slice(wide);
+                $narrow(wide, out);
             }
         }
     )*};
 }
-through_f32!(f16 bf16);
+through_f32! {
+    f16: <[f16]>::convert_to_f32_slice, |x: &[f32], out: &mut [f16]| out.convert_from_f32_slice(x);
+    bf16: widen_bf16, narrow_bf16;
+}
+
+/// `bf16` is the upper half of an `f32`.
+fn widen_bf16(x: &[bf16], wide: &mut [f32]) {
+    for (wide, x) in wide.iter_mut().zip(x) {
+        *wide = f32::from_bits(u32::from(x.to_bits()) << 16);
+    }
+}
+
+/// Rounds to nearest, ties to even, by a carry into the upper half; in a form that vectorises, unlike `bf16::from_f32`.
+fn narrow_bf16(wide: &[f32], out: &mut [bf16]) {
+    for (out, x) in out.iter_mut().zip(wide) {
+        let bits = x.to_bits();
+        let rounded = bits.wrapping_add(0x7fff + ((bits >> 16) & 1)) >> 16;
+        // A carry must not turn a NaN into another number.
+        let quiet = (bits >> 16) | 0x40;
+        *out = bf16::from_bits(if x.is_nan() { quiet } else { rounded } as u16);
+    }
+}

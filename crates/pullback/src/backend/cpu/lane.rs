@@ -1,6 +1,6 @@
 //! One lane of a vector loop: a float on which a row of the elementwise table becomes a loop body without branches.
 
-use super::math::{self, Float, Isa};
+use super::math::{self, Float, Isa, pick};
 use crate::number::Number;
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -109,11 +109,11 @@ impl<F: Float, I: Isa> Number for Lane<F, I> {
     from_float! {
         abs(x) = x.abs();
         sign(x) = {
-            let y = if x > F::ZERO { F::ONE } else { x };
-            if x < F::ZERO { -F::ONE } else { y }
+            let y = pick(x > F::ZERO, F::ONE, x);
+            pick(x < F::ZERO, -F::ONE, y)
         };
-        step(x) = if x > F::ZERO { F::ONE } else { F::ZERO };
-        relu(x) = if x <= F::ZERO { F::ZERO } else { x };
+        step(x) = pick(x > F::ZERO, F::ONE, F::ZERO);
+        relu(x) = pick(x <= F::ZERO, F::ZERO, x);
         floor(x) = x.floor();
         ceil(x) = x.ceil();
         round(x) = x.round_ties_even();
@@ -122,14 +122,14 @@ impl<F: Float, I: Isa> Number for Lane<F, I> {
         recip(x) = F::ONE / x;
         gate(a, b) = {
             let product = a * b;
-            if a == F::ZERO { a } else { product }
+            pick(a == F::ZERO, a, product)
         };
         rem(a, b) = a % b;
-        maximum(a, b) = if (a > b) | math::is_nan(a) { a } else { b };
-        minimum(a, b) = if (a < b) | math::is_nan(a) { a } else { b };
+        maximum(a, b) = pick((a > b) | math::is_nan(a), a, b);
+        minimum(a, b) = pick((a < b) | math::is_nan(a), a, b);
         share(a, b) = {
-            let y = if a > b { F::ONE } else { F::ZERO };
-            if a == b { F::HALF } else { y }
+            let y = pick(a > b, F::ONE, F::ZERO);
+            pick(a == b, F::HALF, y)
         };
     }
 }

@@ -162,6 +162,9 @@ where
 /// Runs `f` on parts of the output, in parallel if there are at least two grains of it.
 fn for_parts<O: Send>(out: &mut [O], grain: usize, f: impl Fn(Range<usize>, &mut [O]) + Sync) {
     let n = out.len();
+    if n == 0 {
+        return;
+    }
     if n < 2 * grain {
         return f(0..n, out);
     }

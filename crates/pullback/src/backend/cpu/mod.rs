@@ -9,5 +9,7 @@ pub(crate) mod lane;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod parallel;
+#[cfg(test)]
+mod tests;
 mod tiles;
 pub(crate) mod view;

@@ -29,6 +29,8 @@ struct Axis {
 /// slices, whatever the strides of its operands.
 pub(crate) enum Tiles<'a, T> {
     Contiguous(&'a [T]),
+    /// One element over and over: as many copies as a tile needs.
+    Constant(&'a [T]),
     Strided(Walk<'a, T>),
 }
 
@@ -40,17 +42,24 @@ pub(crate) struct Walk<'a, T> {
     /// Outermost first; adjacent axes that one stride can step through are one axis.
     axes: SmallVec<[Axis; 6]>,
     buffer: &'a mut Buffer<T>,
-    /// Whether the buffer is filled for good, with the only element of the view.
-    constant: bool,
     /// How many elements are still to come.
     left: usize,
 }
 
 impl<'a, T: Copy> Tiles<'a, T> {
-    /// Reads the given elements of the view, counted in row-major order.
+    /// Reads the given elements of a view that is not empty, counted in row-major order.
     pub fn new(view: View<'a, T>, range: Range<usize>, buffer: &'a mut Buffer<T>) -> Self {
         if let Some(slice) = view.as_slice() {
             return Tiles::Contiguous(&slice[range]);
+        }
+        assert!(range.end <= view.len(), "a view has fewer elements than its result");
+        if view.shape.iter().zip(view.strides).all(|(&len, &stride)| stride == 0 || len == 1) {
+            let copies = &mut buffer[..range.len().min(TILE)];
+            copies.fill(MaybeUninit::new(view.data[view.offset]));
+            // SAFETY: all of them were just written.
+            return Tiles::Constant(unsafe {
+                std::slice::from_raw_parts(copies.as_ptr().cast(), copies.len())
+            });
         }
         let mut axes: SmallVec<[Axis; 6]> = SmallVec::new();
         for (&len, &stride) in view.shape.iter().zip(view.strides).filter(|&(&len, _)| len != 1) {
@@ -61,10 +70,6 @@ impl<'a, T: Copy> Tiles<'a, T> {
                 _ => axes.push(Axis { len, stride, at: 0 }),
             }
         }
-        let constant = axes.iter().all(|axis| axis.stride == 0);
-        if constant && !range.is_empty() {
-            buffer[..range.len().min(TILE)].fill(MaybeUninit::new(view.data[view.offset]));
-        }
         let mut position = view.offset as isize;
         let mut rest = range.start;
         for axis in axes.iter_mut().rev() {
@@ -72,7 +77,7 @@ impl<'a, T: Copy> Tiles<'a, T> {
             rest /= axis.len;
             position += axis.at as isize * axis.stride;
         }
-        Tiles::Strided(Walk { data: view.data, position, axes, buffer, constant, left: range.len() })
+        Tiles::Strided(Walk { data: view.data, position, axes, buffer, left: range.len() })
     }
 
     /// The next `n` elements, at most a tile.
@@ -84,6 +89,7 @@ impl<'a, T: Copy> Tiles<'a, T> {
                 *rest = after;
                 tile
             }
+            Tiles::Constant(copies) => &copies[..n],
             Tiles::Strided(walk) => walk.next(n),
         }
     }
@@ -93,11 +99,11 @@ impl<T: Copy> Walk<'_, T> {
     fn next(&mut self, n: usize) -> &[T] {
         assert!(n <= self.left && n <= TILE);
         self.left -= n;
-        let mut done = if self.constant { n } else { 0 };
+        let mut done = 0;
         while done < n {
             done += self.gather_run(done, n - done);
         }
-        // SAFETY: the first `n` elements were written, just now or when the constant was.
+        // SAFETY: the first `n` elements were just written.
         unsafe { std::slice::from_raw_parts(self.buffer.as_ptr().cast(), n) }
     }
 

@@ -1,6 +1,6 @@
 //! Constants and coefficients for `f64`, and the logarithm in two parts that its power needs.
 
-use super::{Float, Isa, exp, fast_two_sum, fma, log, poly, two_prod, two_sum};
+use super::{Float, Isa, exp, fast_two_sum, fma, log, pick, poly, two_prod, two_sum};
 
 /// 2/3 in two parts.
 const TWO_THIRDS: (f64, f64) = (2.0 / 3.0, 3.700743415417188e-17);
@@ -161,6 +161,20 @@ impl Float for f64 {
         1.6057234854769625e-10,
         7.759462749433681e-13,
     ];
+    const TANH: &'static [f64] = &[
+        -0.33333333333333304,
+        0.1333333333332874,
+        -0.0539682539655235,
+        0.021869488454401592,
+        -0.008863234090072435,
+        0.003592111826479799,
+        -0.0014557120590749926,
+        0.0005893928675669939,
+        -0.00023684719767828598,
+        9.126802182674112e-05,
+        -2.9893595573509272e-05,
+        5.912883022607925e-06,
+    ];
     const ERF: &'static [f64] = &[
         0.1283791670955126,
         -0.3761263890318375,
@@ -231,15 +245,16 @@ impl Float for f64 {
         let (log, log_low) = ln_in_two::<I>(self);
         let (product, error) = two_prod::<f64, I>(y, log);
         let low = fma::<f64, I>(y, log_low, error);
-        exp::exp_times::<f64, I>(product, if product.abs() > 750.0 { 0.0 } else { low }, 1.0)
+        exp::exp_times::<f64, I>(product, pick(product.abs() > 750.0, 0.0, low), 1.0)
     }
     #[inline(always)]
     fn hypot_finite<I: Isa>(self, b: f64) -> f64 {
         let (a, b) = (self.abs(), b.abs());
-        let large = if a > b { a } else { b };
+        let large = pick(a > b, a, b);
         // Powers of two that keep the squares from overflow and underflow.
-        let (down, up) = if large > 1e150 { (SMALL, LARGE) } else { (1.0, 1.0) };
-        let (down, up) = if large < 1e-140 { (LARGE, SMALL) } else { (down, up) };
+        let (huge, tiny) = (large > 1e150, large < 1e-140);
+        let down = pick(huge, SMALL, pick(tiny, LARGE, 1.0));
+        let up = pick(huge, LARGE, pick(tiny, SMALL, 1.0));
         let (a, b) = (a * down, b * down);
         fma::<f64, I>(a, a, b * b).sqrt() * up
     }

@@ -1,7 +1,7 @@
 //! The error function and its complement.
 
 use super::exp::{clamp, exp_normal, exp_times};
-use super::{Float, Isa, fma, poly, two_prod};
+use super::{Float, Isa, fma, pick, poly, two_prod};
 
 /// `erf a` for `0 ≤ a ≤ 1`.
 #[inline(always)]
@@ -14,7 +14,7 @@ pub(crate) fn erf<F: Float, I: Isa>(x: F) -> F {
     let a = clamp(x.abs(), (F::ZERO, F::ERF_ONE));
     // Beyond 1, `1 - exp(-q)` with a polynomial q: its error counts by erfc alone, which is small there.
     let large = F::ONE - exp_normal::<F, I>(-poly::<F, I>(a, F::ERF_TAIL));
-    (if a < F::ONE { erf_small::<F, I>(a) } else { large }).copysign(x)
+    (pick(a < F::ONE, erf_small::<F, I>(a), large)).copysign(x)
 }
 
 /// `1 - erf x` in the middle; beyond, `exp(-x²) g / (1 + 2x)` with a slowly varying `g`, mirrored for negative `x`.
@@ -26,9 +26,9 @@ pub(crate) fn erfc<F: Float, I: Isa>(x: F) -> F {
     // The rounding error of x² would be multiplied by x² in the exponential.
     let (square, error) = two_prod::<F, I>(a, a);
     let tail = exp_times::<F, I>(-square, -error, g);
-    let outer = if x < F::ZERO { F::TWO - tail } else { tail };
+    let outer = pick(x < F::ZERO, F::TWO - tail, tail);
     let inner = F::ONE - erf_small::<F, I>(a).copysign(x);
     // Up to here erfc is above 1/2, and the difference from 1 loses nothing.
     let middle = (x > -F::ONE) & (x < F::from_f64(0.47));
-    if middle { inner } else { outer }
+    pick(middle, inner, outer)
 }

@@ -2,7 +2,7 @@
 //!
 //! `x = k ln 2 + r` with an integer `k`, so `exp x = 2^k exp r`, and a polynomial gives `exp r - 1`.
 
-use super::{Float, Isa, fma, nearest, poly, pow2};
+use super::{Float, Isa, fma, nearest, pick, poly, pow2};
 
 /// `exp r - 1` for `|r| ≤ ln 2 / 2`.
 #[inline(always)]
@@ -28,8 +28,8 @@ fn scale<F: Float>(x: F, k: F) -> F {
 /// `x` cut to the range; NaN stays.
 #[inline(always)]
 pub(super) fn clamp<F: Float>(x: F, (low, high): (F, F)) -> F {
-    let x = if x > high { high } else { x };
-    if x < low { low } else { x }
+    let x = pick(x > high, high, x);
+    pick(x < low, low, x)
 }
 
 /// `exp(x + low) factor`, where `low` is small against `x` and 0 beyond the range. The factor is applied before
@@ -37,7 +37,7 @@ pub(super) fn clamp<F: Float>(x: F, (low, high): (F, F)) -> F {
 #[inline(always)]
 pub(super) fn exp_times<F: Float, I: Isa>(x: F, low: F, factor: F) -> F {
     let (k, p) = reduce::<F, I>(clamp(x, F::EXP_RANGE), low);
-    scale((p + F::ONE) * factor, k)
+    scale(fma::<F, I>(p, factor, factor), k)
 }
 
 /// `exp x` where that is a normal number.
@@ -67,14 +67,14 @@ pub(crate) fn expm1<F: Float, I: Isa>(x: F) -> F {
     // Half of the power, since 2^k itself may overflow where the result does not.
     let half = pow2(k - F::ONE);
     let y = fma::<F, I>(half, p, half - F::HALF) * F::TWO;
-    if x.abs() < F::TINY { x } else { y }
+    pick(x.abs() < F::TINY, x, y)
 }
 
 #[inline(always)]
 pub(crate) fn sigmoid<F: Float, I: Isa>(x: F) -> F {
     // exp of the negative side only, which cannot overflow.
     let e = exp::<F, I>(-x.abs());
-    let top = if x < F::ZERO { e } else { F::ONE };
+    let top = pick(x < F::ZERO, e, F::ONE);
     top / (e + F::ONE)
 }
 
@@ -85,7 +85,7 @@ pub(crate) fn sinh<F: Float, I: Isa>(x: F) -> F {
     let large = half - F::HALF * F::HALF / half;
     let z = a * a;
     let small = fma::<F, I>(a * z, poly::<F, I>(z, F::SINH), a);
-    (if a < F::ONE { small } else { large }).copysign(x)
+    (pick(a < F::ONE, small, large)).copysign(x)
 }
 
 #[inline(always)]
@@ -94,12 +94,14 @@ pub(crate) fn cosh<F: Float, I: Isa>(x: F) -> F {
     half + F::HALF * F::HALF / half
 }
 
-/// With `t = exp(2|x|) - 1`: `t / (t + 2)` where that is small, else `1 - 2 / (t + 2)`, whose error is smaller.
+/// A polynomial for small arguments; beyond, `1 - 2 / (exp(2|x|) + 1)`, where the difference is the larger term.
 #[inline(always)]
 pub(crate) fn tanh<F: Float, I: Isa>(x: F) -> F {
     let a = x.abs();
-    let t = expm1::<F, I>(a + a);
-    let small = t < F::ONE;
-    let q = (if small { t } else { F::TWO }) / (t + F::TWO);
-    (if small { q } else { F::ONE - q }).copysign(x)
+    let z = a * a;
+    let small = fma::<F, I>(a * z, poly::<F, I>(z, F::TANH), a);
+    // tanh is 1 long before exp leaves the normal range.
+    let e = exp_normal::<F, I>(clamp(a + a, (F::ZERO, F::from_f64(60.0))));
+    let large = F::ONE - F::TWO / (e + F::ONE);
+    (pick(a < F::from_f64(0.625), small, large)).copysign(x)
 }

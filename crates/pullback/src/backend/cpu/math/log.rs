@@ -3,20 +3,20 @@
 //! `x = 2^k m` with `√½ ≤ m < √2`; with `f = m - 1` and `s = f / (2 + f)` is `ln m = 2 atanh s`, which is summed as
 //! `f - (f²/2 - s (f²/2 + R(s²)))`, so that the largest term is exact.
 
-use super::{Float, Isa, fma, head, poly};
+use super::{Bits, Float, Isa, fma, head, pick, poly};
 
 /// `k` and `f = m - 1` for a positive finite `x`, subnormal or not.
 #[inline(always)]
 pub(super) fn split<F: Float>(x: F) -> (F, F) {
     let subnormal = x < F::MIN_POSITIVE;
-    let lifted = if subnormal { x * F::LIFT } else { x };
-    let lift = if subnormal { F::LIFT_EXPONENT } else { F::ZERO };
+    let lifted = pick(subnormal, x * F::LIFT, x);
+    let lift = pick(subnormal, F::LIFT_EXPONENT, F::ZERO);
     let (one, low) = (F::ONE.to_bits(), F::SQRT_HALF.to_bits());
-    let bits = lifted.to_bits() + (one - low);
+    let bits = lifted.to_bits().wrapping_add(one.wrapping_sub(low));
     // A small integer becomes a float by standing in the fraction of 2^FRACTION.
     let exponent =
         F::from_bits((bits >> F::FRACTION) | F::UNIT_ULP.to_bits()) - (F::UNIT_ULP + F::BIAS_VALUE);
-    (exponent - lift, F::from_bits((bits & F::FRACTION_MASK) + low) - F::ONE)
+    (exponent - lift, F::from_bits((bits & F::FRACTION_MASK).wrapping_add(low)) - F::ONE)
 }
 
 /// `f²/2` and `s (f²/2 + R)`: the logarithm of `1 + f` is `f` less the first plus the second.
@@ -31,9 +31,9 @@ fn series<F: Float, I: Isa>(f: F) -> (F, F) {
 /// The logarithm where it exists, the limits at 0 and infinity, NaN below 0.
 #[inline(always)]
 fn with_limits<F: Float>(x: F, log: F) -> F {
-    let log = if x < F::INFINITY { log } else { x };
-    let log = if x > F::ZERO { log } else { F::NAN };
-    if x == F::ZERO { -F::INFINITY } else { log }
+    let log = pick(x < F::INFINITY, log, x);
+    let log = pick(x > F::ZERO, log, F::NAN);
+    pick(x == F::ZERO, -F::INFINITY, log)
 }
 
 #[inline(always)]
@@ -73,13 +73,13 @@ pub(crate) fn log1p<F: Float, I: Isa>(x: F) -> F {
     let u = x + F::ONE;
     let (k, f) = split(u);
     // What the sum 1 + x lost, to first order. For k = 0 nothing is lost, as f is x itself.
-    let lost = if x < F::ONE { x - (u - F::ONE) } else { F::ONE - (u - x) };
-    let lost = if k == F::ZERO { F::ZERO } else { lost / u };
-    let f = if k == F::ZERO { x } else { f };
+    let lost = pick(x < F::ONE, x - (u - F::ONE), F::ONE - (u - x));
+    let lost = pick(k == F::ZERO, F::ZERO, lost / u);
+    let f = pick(k == F::ZERO, x, f);
     let (half_square, tail) = series::<F, I>(f);
     let low = fma::<F, I>(k, F::LN_2.1, tail + lost);
     let y = with_limits(u, fma::<F, I>(k, F::LN_2.0, f - (half_square - low)));
-    if x.abs() < F::TINY { x } else { y }
+    pick(x.abs() < F::TINY, x, y)
 }
 
 #[inline(always)]
@@ -88,7 +88,7 @@ pub(crate) fn asinh<F: Float, I: Isa>(x: F) -> F {
     let square = a * a;
     let huge = a > F::HUGE;
     let sum = a + square / (F::ONE + (square + F::ONE).sqrt());
-    let y = log1p::<F, I>(if huge { a } else { sum }) + if huge { F::LN_2.0 + F::LN_2.1 } else { F::ZERO };
+    let y = log1p::<F, I>(pick(huge, a, sum)) + pick(huge, F::LN_2.0 + F::LN_2.1, F::ZERO);
     y.copysign(x)
 }
 
@@ -97,8 +97,8 @@ pub(crate) fn acosh<F: Float, I: Isa>(x: F) -> F {
     let t = x - F::ONE;
     let huge = x > F::HUGE;
     let sum = t + fma::<F, I>(t, t, t + t).sqrt();
-    let y = log1p::<F, I>(if huge { x } else { sum }) + if huge { F::LN_2.0 + F::LN_2.1 } else { F::ZERO };
-    if x < F::ONE { F::NAN } else { y }
+    let y = log1p::<F, I>(pick(huge, x, sum)) + pick(huge, F::LN_2.0 + F::LN_2.1, F::ZERO);
+    pick(x < F::ONE, F::NAN, y)
 }
 
 #[inline(always)]

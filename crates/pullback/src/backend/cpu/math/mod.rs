@@ -4,10 +4,27 @@
 //! constants differ (`single`, `double`). Special cases are compares and selects, so a loop
 //! over such a body vectorises, and an element's result does not depend on its neighbours. NaN comes out where NaN goes in.
 //!
-//! Largest error seen by the tests, in units of the last place (`f32`, `f64`), against a wider reference:
+//! Largest error on some 30,000 samples of each domain, in units of the last place, with fused multiply-add and against a
+//! reference of 50 digits. Without fused multiply-add the bounds that the tests check hold, which are a little wider.
 //!
-//! | function | f32 | f64 | function | f32 | f64 |
+//! | function | `f32` | `f64` | function | `f32` | `f64` |
 //! |---|---|---|---|---|---|
+//! | exp | 0.9 | 1.0 | sinh | 1.5 | 1.6 |
+//! | exp2 | 1.0 | 1.0 | cosh | 1.3 | 1.3 |
+//! | expm1 | 1.5 | 1.8 | tanh | 1.3 | 1.3 |
+//! | ln | 0.8 | 0.8 | asinh | 1.6 | 1.5 |
+//! | log2 | 0.7 | 0.8 | acosh | 2.0 | 1.9 |
+//! | log10 | 0.7 | 0.7 | atanh | 1.9 | 1.7 |
+//! | log1p | 0.8 | 0.8 | sigmoid | 2.2 | 2.1 |
+//! | sin | 0.7 | 0.8 | erf | 1.1 | 1.1 |
+//! | cos | 0.8 | 0.8 | erfc | 3.8 | 3.5 |
+//! | tan | 1.8 | 1.9 | cbrt | 0.8 | 0.7 |
+//! | asin | 0.6 | 0.7 | pow | 0.5 | 1.1 |
+//! | acos | 0.6 | 0.6 | atan2 | 1.7 | 1.5 |
+//! | atan | 1.8 | 1.6 | hypot | 0.5 | 1.2 |
+//!
+//! The tail of `erfc` is the one above 2.2: a quotient, an exponential and a product each add to it. The square root and the
+//! functions that round to integers are exact.
 //!
 //! `rem` is the exact C remainder, one element at a time. Sine, cosine and tangent of an argument beyond
 //! [`Float::TRIG_LIMIT`] are NaN in a vector lane, and the driver asks again with a careful lane, which calls the
@@ -43,17 +60,31 @@ pub(crate) trait Isa: Copy + Send + Sync + 'static {
 pub(crate) trait Bits:
     Copy
     + PartialEq
-    + Add<Output = Self>
-    + Sub<Output = Self>
     + BitAnd<Output = Self>
     + BitOr<Output = Self>
     + BitXor<Output = Self>
     + Shl<u32, Output = Self>
     + Shr<u32, Output = Self>
 {
+    fn wrapping_add(self, b: Self) -> Self;
+    fn wrapping_sub(self, b: Self) -> Self;
 }
-impl Bits for u32 {}
-impl Bits for u64 {}
+
+macro_rules! bits {
+    ($($U:ident)*) => {$(
+        impl Bits for $U {
+            #[inline(always)]
+            fn wrapping_add(self, b: Self) -> Self {
+                $U::wrapping_add(self, b)
+            }
+            #[inline(always)]
+            fn wrapping_sub(self, b: Self) -> Self {
+                $U::wrapping_sub(self, b)
+            }
+        }
+    )*};
+}
+bits!(u32 u64);
 
 /// `f32` or `f64`, with the constants and coefficients of its functions.
 ///
@@ -146,6 +177,8 @@ pub(crate) trait Float:
     const ATAN: &'static [Self];
     /// `(sinh x / x - 1) / z` on `|x| ≤ 1`.
     const SINH: &'static [Self];
+    /// `(tanh x / x - 1) / z` on `|x| ≤ 5/8`.
+    const TANH: &'static [Self];
     /// `erf x / x - 1` in `x²`, on `|x| ≤ 1`.
     const ERF: &'static [Self];
     /// `-ln erfc x` on `1 ≤ x ≤ ERF_ONE`, with the error weighted by `erfc x`.
@@ -181,14 +214,52 @@ fn fma<F: Float, I: Isa>(a: F, b: F, c: F) -> F {
 }
 
 /// The polynomial with the given coefficients, lowest degree first.
+///
+/// A long one is summed as `even(x²) + x odd(x²)`, a very long one in four such parts: chains of a fraction of the latency,
+/// for a few more multiplications.
 #[inline(always)]
 fn poly<F: Float, I: Isa>(x: F, coefficients: &[F]) -> F {
-    let (&last, rest) = coefficients.split_last().expect("a polynomial has coefficients");
-    let mut sum = last;
-    for &c in rest.iter().rev() {
-        sum = fma::<F, I>(sum, x, c);
+    let n = coefficients.len();
+    if n < 8 {
+        return horner::<F, I>(x, coefficients, 0, 1);
+    }
+    let square = x * x;
+    if n < 16 {
+        let odd = horner::<F, I>(square, coefficients, 1, 2);
+        return fma::<F, I>(x, odd, horner::<F, I>(square, coefficients, 0, 2));
+    }
+    let fourth = square * square;
+    let even = fma::<F, I>(
+        square,
+        horner::<F, I>(fourth, coefficients, 2, 4),
+        horner::<F, I>(fourth, coefficients, 0, 4),
+    );
+    let odd = fma::<F, I>(
+        square,
+        horner::<F, I>(fourth, coefficients, 3, 4),
+        horner::<F, I>(fourth, coefficients, 1, 4),
+    );
+    fma::<F, I>(x, odd, even)
+}
+
+/// Horner's rule over the coefficients `first`, `first + step` and so on.
+#[inline(always)]
+fn horner<F: Float, I: Isa>(x: F, coefficients: &[F], first: usize, step: usize) -> F {
+    let n = coefficients.len();
+    let mut k = n - 1 - (n - 1 - first) % step;
+    let mut sum = coefficients[k];
+    while k > first {
+        k -= step;
+        sum = fma::<F, I>(sum, x, coefficients[k]);
     }
     sum
+}
+
+/// `a` if the condition holds, else `b`: always a select. The optimiser may turn an `if` into a branch and copy what follows
+/// into both arms, before it thinks of vectors.
+#[inline(always)]
+pub(crate) fn pick<T: Copy>(condition: bool, a: T, b: T) -> T {
+    std::hint::select_unpredictable(condition, a, b)
 }
 
 /// `a + b` exactly, as the rounded sum and its error.
@@ -238,7 +309,7 @@ fn nearest<F: Float>(x: F) -> (F, F::Bits) {
 /// `2^k` for an integer `k` in the range of normal exponents.
 #[inline(always)]
 fn pow2<F: Float>(k: F) -> F {
-    F::from_bits(((k + F::ROUNDER).to_bits() + F::BIAS) << F::FRACTION)
+    F::from_bits((k + F::ROUNDER).to_bits().wrapping_add(F::BIAS) << F::FRACTION)
 }
 
 /// The methods of [`Float`] that the standard library has under the same or a similar name.

@@ -1,6 +1,6 @@
 //! Powers, cube root and hypotenuse.
 
-use super::{Float, Isa, fma, head, is_nan, nearest};
+use super::{Float, Isa, fma, head, is_nan, nearest, pick};
 
 /// `x^y` with the special cases of IEEE 754.
 #[inline(always)]
@@ -8,16 +8,16 @@ pub(crate) fn pow<F: Float, I: Isa>(x: F, y: F) -> F {
     let a = x.abs();
     let rising = y > F::ZERO;
     let p = a.pow_positive::<I>(y);
-    let p = if a == F::ZERO { if rising { F::ZERO } else { F::INFINITY } } else { p };
-    let p = if a == F::INFINITY { if rising { F::INFINITY } else { F::ZERO } } else { p };
+    let p = pick(a == F::ZERO, pick(rising, F::ZERO, F::INFINITY), p);
+    let p = pick(a == F::INFINITY, pick(rising, F::INFINITY, F::ZERO), p);
     let whole = y.floor() == y;
     let half = y * F::HALF;
     let odd = whole & (half.floor() != half);
     let negative = x.to_bits() & F::SIGN_MASK == F::SIGN_MASK;
-    let p = if negative & odd { -p } else { p };
-    let p = if (x < F::ZERO) & !whole & (a != F::INFINITY) { F::NAN } else { p };
-    let p = if is_nan(x) | is_nan(y) { F::NAN } else { p };
-    if (y == F::ZERO) | (x == F::ONE) { F::ONE } else { p }
+    let p = pick(negative & odd, -p, p);
+    let p = pick((x < F::ZERO) & !whole & (a != F::INFINITY), F::NAN, p);
+    let p = pick(is_nan(x) | is_nan(y), F::NAN, p);
+    pick((y == F::ZERO) | (x == F::ONE), F::ONE, p)
 }
 
 /// Two steps of third order towards `x^(-1/3)` from a guess made of the bits, then one towards the cube root from
@@ -26,7 +26,7 @@ pub(crate) fn pow<F: Float, I: Isa>(x: F, y: F) -> F {
 pub(crate) fn cbrt<F: Float, I: Isa>(x: F) -> F {
     let a = x.abs();
     let subnormal = a < F::MIN_POSITIVE;
-    let lifted = if subnormal { a * F::LIFT } else { a };
+    let lifted = pick(subnormal, a * F::LIFT, a);
     let third = F::from_f64(1.0 / 3.0);
     // The bits of a float are near its logarithm; the integer division happens in the float itself.
     let log = F::from_bits((lifted.to_bits() >> F::CBRT_SHIFT) | F::UNIT_ULP.to_bits()) - F::UNIT_ULP;
@@ -39,14 +39,14 @@ pub(crate) fn cbrt<F: Float, I: Isa>(x: F) -> F {
     let t = head(lifted * r * r);
     let q = lifted / (t * t);
     let y = t + t * ((q - t) / (t + t + q));
-    let y = if subnormal { y * F::LIFT_CUBE_ROOT } else { y };
+    let y = pick(subnormal, y * F::LIFT_CUBE_ROOT, y);
     // Zero, infinity and NaN are their own cube roots.
     let regular = (a > F::ZERO) & (a < F::INFINITY);
-    (if regular { y } else { a }).copysign(x)
+    (pick(regular, y, a)).copysign(x)
 }
 
 #[inline(always)]
 pub(crate) fn hypot<F: Float, I: Isa>(a: F, b: F) -> F {
     let infinite = (a.abs() == F::INFINITY) | (b.abs() == F::INFINITY);
-    if infinite { F::INFINITY } else { a.hypot_finite::<I>(b) }
+    pick(infinite, F::INFINITY, a.hypot_finite::<I>(b))
 }

@@ -1,6 +1,7 @@
 //! Constants and coefficients for `f32`.
 
-use super::{Float, Isa, exp, fma, ln};
+use super::exp::{clamp, exp_times};
+use super::{Float, Isa, fma, ln};
 
 impl Float for f32 {
     type Bits = u32;
@@ -50,6 +51,8 @@ impl Float for f32 {
     const ASIN: &'static [f32] = &[0.1666666, 0.07500504, 0.0445173, 0.03180376, 0.014456048, 0.037489783];
     const ATAN: &'static [f32] = &[-0.33333313, 0.19998439, -0.14242981, 0.10590127, -0.060695924];
     const SINH: &'static [f32] = &[0.16666667, 0.0083333505, 0.0001983603, 2.8176125e-06];
+    const TANH: &'static [f32] =
+        &[-0.3333333, 0.13333191, -0.053944826, 0.021689959, -0.008150428, 0.002117896];
     const ERF: &'static [f32] =
         &[0.12837917, -0.37612626, 0.11283597, -0.026854329, 0.005189312, -0.0008018855, 7.8824974e-05];
     const ERF_TAIL: &'static [f32] =
@@ -73,9 +76,8 @@ impl Float for f32 {
     // Both in f64, whose spare bits make the plain formulas accurate.
     #[inline(always)]
     fn pow_positive<I: Isa>(self, y: f32) -> f32 {
-        let y = if y > 1e30 { 1e30 } else { y };
-        let y = if y < -1e30 { -1e30 } else { y };
-        exp::exp_times::<f64, I>(f64::from(y) * ln::<f64, I>(f64::from(self)), 0.0, 1.0) as f32
+        let y = clamp(y, (-1e30, 1e30));
+        exp_times::<f64, I>(f64::from(y) * ln::<f64, I>(f64::from(self)), 0.0, 1.0) as f32
     }
     #[inline(always)]
     fn hypot_finite<I: Isa>(self, b: f32) -> f32 {

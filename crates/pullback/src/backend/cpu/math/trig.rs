@@ -3,7 +3,7 @@
 //! `x = k π/2 + r`, `|r| ≤ π/4`, by Cody and Waite's reduction with π/2 in three parts, which keeps `r` to full
 //! relative accuracy up to [`Float::TRIG_LIMIT`], even next to a multiple of π/2.
 
-use super::{Float, Isa, fma, nearest, poly, two_prod, two_sum};
+use super::{Bits, Float, Isa, fma, nearest, pick, poly, two_prod, two_sum};
 
 /// `sin r`, `cos r` and the bits of `k`.
 #[inline(always)]
@@ -39,7 +39,7 @@ fn flip<F: Float>(x: F, bits: F::Bits) -> F {
 fn within_limit<F: Float, I: Isa>(x: F, y: F, std: fn(F) -> F) -> F {
     let large = x.abs() > F::TRIG_LIMIT;
     if !I::CAREFUL {
-        return if large { F::NAN } else { y };
+        return pick(large, F::NAN, y);
     }
     if large { std(x) } else { y }
 }
@@ -52,16 +52,16 @@ fn is_odd<F: Float>(bits: F::Bits) -> bool {
 #[inline(always)]
 pub(crate) fn sin<F: Float, I: Isa>(x: F) -> F {
     let (sin, cos, bits) = reduced::<F, I>(x);
-    let y = flip(if is_odd::<F>(bits) { cos } else { sin }, bits);
+    let y = flip(pick(is_odd::<F>(bits), cos, sin), bits);
     // Keeps the sign of zero.
-    let y = if x.abs() < F::TINY { x } else { y };
+    let y = pick(x.abs() < F::TINY, x, y);
     within_limit::<F, I>(x, y, F::std_sin)
 }
 
 #[inline(always)]
 pub(crate) fn cos<F: Float, I: Isa>(x: F) -> F {
     let (sin, cos, bits) = reduced::<F, I>(x);
-    let y = flip(if is_odd::<F>(bits) { sin } else { cos }, bits + F::ONE_BIT);
+    let y = flip(pick(is_odd::<F>(bits), sin, cos), bits.wrapping_add(F::ONE_BIT));
     within_limit::<F, I>(x, y, F::std_cos)
 }
 
@@ -69,7 +69,7 @@ pub(crate) fn cos<F: Float, I: Isa>(x: F) -> F {
 pub(crate) fn tan<F: Float, I: Isa>(x: F) -> F {
     let (sin, cos, bits) = reduced::<F, I>(x);
     let odd = is_odd::<F>(bits);
-    let y = (if odd { -cos } else { sin }) / (if odd { sin } else { cos });
-    let y = if x.abs() < F::TINY { x } else { y };
+    let y = (pick(odd, -cos, sin)) / (pick(odd, sin, cos));
+    let y = pick(x.abs() < F::TINY, x, y);
     within_limit::<F, I>(x, y, F::std_tan)
 }
