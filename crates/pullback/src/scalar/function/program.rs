@@ -73,9 +73,45 @@ fn fuse(graph: &Graph) -> Graph {
     fused.pruned()
 }
 
+/// The same graph with its nodes in the order in which the outputs need them: a value is computed shortly before its first
+/// use, so that fewer are alive at a time than in the order of recording, where all values come before all derivatives.
+fn scheduled(graph: &Graph) -> Graph {
+    let mut place = vec![u32::MAX; graph.nodes.len()];
+    let mut order = Vec::with_capacity(graph.nodes.len());
+    let mut stack: Vec<(u32, bool)> = Vec::new();
+    let roots = graph.guards.iter().flat_map(|g| [g.a, g.b]).chain(graph.outputs.iter().copied());
+    for root in roots {
+        stack.push((root, false));
+        while let Some((k, ready)) = stack.pop() {
+            if place[k as usize] != u32::MAX {
+                continue;
+            }
+            if ready {
+                place[k as usize] = order.len() as u32;
+                order.push(k);
+            } else {
+                stack.push((k, true));
+                stack.extend(graph.nodes[k as usize].reads().iter().rev().map(|&a| (a, false)));
+            }
+        }
+    }
+    let mut new = graph.clone();
+    new.nodes = order.iter().map(|&k| graph.nodes[k as usize]).collect();
+    new.values = order.iter().map(|&k| graph.values[k as usize]).collect();
+    for node in &mut new.nodes {
+        let arity = node.op.arity();
+        node.args[..arity].iter_mut().for_each(|a| *a = place[*a as usize]);
+    }
+    new.outputs.iter_mut().for_each(|y| *y = place[*y as usize]);
+    for guard in &mut new.guards {
+        (guard.a, guard.b) = (place[guard.a as usize], place[guard.b as usize]);
+    }
+    new
+}
+
 impl Program {
     pub fn new(graph: &Graph) -> Program {
-        let graph = fuse(graph);
+        let graph = scheduled(&fuse(graph));
         let n = graph.nodes.len();
         let mut last_use = vec![0usize; n];
         for (k, node) in graph.nodes.iter().enumerate() {
