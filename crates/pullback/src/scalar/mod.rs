@@ -1,4 +1,27 @@
 //! Derivatives of functions on numbers, with loops and branches, at the speed of plain code.
+//!
+//! A function generic over [`Real`] runs on `f64`, and is differentiated by passing its name:
+//!
+//! ```
+//! use pullback::scalar::{self, Function, Real};
+//!
+//! fn f<T: Real>(x: &[T]) -> T {
+//!     let mut y = x[0];
+//!     while y < 10.0 {
+//!         y = y * x[1] + x[0].sin();
+//!     }
+//!     y
+//! }
+//! let x = [1.0, 1.5];
+//! let (value, gradient) = scalar::value_and_gradient(f, &x);
+//! assert_eq!(value, f(&x));
+//! let (_, slope) = scalar::directional(f, &x, &[0.0, 1.0]);
+//! assert!((gradient[1] - slope).abs() < 1e-12);
+//! ```
+//!
+//! The number types: [`Dual`] carries tangents (forward mode), [`Var`] records on a [`Tape`] (reverse mode), [`Symbol`] records a
+//! [`Function`] that is compiled, [`Taylor`] carries a series. All of them know the functions of the elementwise
+//! table, and their derivatives from its partials alone.
 
 mod chain;
 mod checkpoint;
