@@ -357,6 +357,16 @@ fn a_stale_variable_never_reads_outside() {
 }
 
 #[test]
+#[should_panic(expected = "tape")]
+fn a_stale_output_is_an_error_in_every_build() {
+    let far = Tape::new().record(|t| t.inputs(&[1.0; 1000])[999]);
+    Tape::new().record(|t| {
+        let x = t.input(1.0);
+        t.derivative(far, x)
+    });
+}
+
+#[test]
 #[should_panic(expected = "generation")]
 #[cfg(debug_assertions)]
 fn a_variable_after_reset_is_an_error() {

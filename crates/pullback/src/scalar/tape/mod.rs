@@ -129,7 +129,7 @@ impl<T: Taped> Recording<'_, T> {
         let (from, to) = (tape.store().first(), tape.node());
         let mut adjoints = adjoints_of(tape.store(), to as usize);
         for (y, &seed) in outputs.iter().zip(seeds) {
-            slot::check::<T>(y.node(), y.generation());
+            check_output(tape, *y);
             adjoints[y.node() as usize] += y.scale() * seed;
         }
         let _paused = tape.pause();
@@ -202,9 +202,7 @@ impl<T: Taped> Recording<'_, T> {
         }
         self.installed.with(|tape| {
             self.check_inputs(tape, x);
-            for y in outputs {
-                slot::check::<T>(y.node(), y.generation());
-            }
+            outputs.iter().for_each(|&y| check_output(tape, y));
             let external = tape.store().many.iter().any(|m| matches!(m.kind, Kind::Call(..)));
             if x.len() < outputs.len() && !external {
                 for start in (0..x.len()).step_by(8) {
@@ -317,6 +315,12 @@ impl<T: Taped> Recording<'_, T> {
     pub fn records(&self) -> usize {
         self.installed.with(|tape| (tape.node() - tape.store().first()) as usize)
     }
+}
+
+/// Stops the program if `y` is not on the tape: its seed would stay behind in the adjoints.
+fn check_output<T: Taped>(tape: &SlotView<'_, T>, y: Var<T>) {
+    slot::check::<T>(y.node(), y.generation());
+    assert!(y.node() < tape.node(), "the output of a derivative is not on this tape");
 }
 
 /// The adjoints of the store, zero, at least `n` of them. The caller puts them back; if it unwinds instead, the next
