@@ -53,7 +53,8 @@ impl<const N: usize> Outputs for [Symbol; N] {
 ///
 /// A recorded function takes the branches that were taken at the point of recording. Comparisons that decided
 /// them are listed by [`guards`](Self::guards) and checked at each evaluation; choices that are to be made again are written
-/// with [`Real::select_lt`].
+/// with [`Real::select_lt`]. The compiled functions are accurate to a few units in the last place, not equal to those of the
+/// standard library, so a comparison that hangs on the last bit may come out otherwise even at the point of recording.
 ///
 /// ```
 /// use pullback::scalar::{Function, Real};
