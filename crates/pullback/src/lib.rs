@@ -35,6 +35,7 @@ pub mod memory;
 pub mod number;
 mod ops;
 pub mod save;
+pub mod scalar;
 mod shape;
 mod small;
 mod tape;

@@ -39,7 +39,7 @@ macro_rules! dispatched {
 /// Whether the processor is at the x86-64-v3 level, asked once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn has_v3() -> bool {
+pub(crate) fn has_v3() -> bool {
     const UNKNOWN: u8 = 0;
     const NO: u8 = 1;
     const YES: u8 = 2;

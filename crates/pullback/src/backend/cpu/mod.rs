@@ -4,9 +4,9 @@
 
 pub(crate) mod compute;
 mod cost;
-mod dispatch;
+pub(crate) mod dispatch;
 pub(crate) mod element;
-mod lane;
+pub(crate) mod lane;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod matmul;

@@ -1,0 +1,246 @@
+//! Appends operations to a graph: equal ones once, constants folded, and what arithmetic leaves unchanged left out.
+
+use super::graph::{Comparison, Graph, Guard, Node, Op};
+use super::symbol::Symbol;
+use std::collections::HashMap;
+use std::panic::Location;
+
+/// A graph under construction.
+pub(super) struct Builder {
+    graph: Graph,
+    known: HashMap<Node, u32>,
+    constants: HashMap<u64, u32>,
+    guarded: HashMap<(Comparison, u32, u32), bool>,
+    /// Told to the symbols, so that those of another recording are recognised.
+    pub generation: u32,
+}
+
+impl Builder {
+    pub fn new(generation: u32) -> Self {
+        Self::extending(Graph::default(), generation)
+    }
+
+    /// A builder whose first nodes are those of `graph`; its outputs are dropped.
+    pub fn extending(mut graph: Graph, generation: u32) -> Self {
+        graph.outputs.clear();
+        let mut known = HashMap::new();
+        let mut constants = HashMap::new();
+        for (k, node) in graph.nodes.iter().enumerate() {
+            if node.op == Op::Constant {
+                constants.insert(graph.constants[node.args[0] as usize].to_bits(), k as u32);
+            } else {
+                known.insert(*node, k as u32);
+            }
+        }
+        let guarded = graph.guards.iter().map(|g| ((g.comparison, g.a, g.b), g.outcome)).collect();
+        Builder { graph, known, constants, guarded, generation }
+    }
+
+    /// A new input.
+    pub fn input(&mut self, value: f64) -> Symbol {
+        let which = self.graph.inputs as u32;
+        self.graph.inputs += 1;
+        self.append(Node { op: Op::Input, args: [which, 0, 0] }, value)
+    }
+
+    /// An existing node.
+    pub fn symbol(&self, node: u32) -> Symbol {
+        match self.graph.nodes[node as usize] {
+            Node { op: Op::Constant, args } => Symbol::fixed(self.graph.constants[args[0] as usize]),
+            _ => Symbol::on_node(self.graph.values[node as usize], node, self.generation),
+        }
+    }
+
+    pub fn finish(mut self, outputs: &[Symbol]) -> Graph {
+        let outputs = outputs.iter().map(|&y| self.node(y)).collect();
+        self.graph.outputs = outputs;
+        self.graph.pruned()
+    }
+
+    fn append(&mut self, node: Node, value: f64) -> Symbol {
+        let at = *self.known.entry(node).or_insert_with(|| {
+            self.graph.nodes.push(node);
+            self.graph.values.push(value);
+            u32::try_from(self.graph.nodes.len() - 1)
+                .expect("a recorded function has at most 2^32 operations")
+        });
+        Symbol::on_node(self.graph.values[at as usize], at, self.generation)
+    }
+
+    /// The node of a symbol; a constant gets one.
+    fn node(&mut self, x: Symbol) -> u32 {
+        if let Some(node) = x.node() {
+            assert!(
+                x.generation() == self.generation,
+                "a symbol of one recorded function was used in the recording of another"
+            );
+            return node;
+        }
+        let graph = &mut self.graph;
+        *self.constants.entry(x.at_recording().to_bits()).or_insert_with(|| {
+            graph.nodes.push(Node { op: Op::Constant, args: [graph.constants.len() as u32, 0, 0] });
+            graph.constants.push(x.at_recording());
+            graph.values.push(x.at_recording());
+            graph.nodes.len() as u32 - 1
+        })
+    }
+
+    /// Takes note that `a` and `b` compared so.
+    pub fn guard(
+        &mut self,
+        comparison: Comparison,
+        a: Symbol,
+        b: Symbol,
+        outcome: bool,
+        location: &'static Location,
+    ) {
+        let (a, b) = (self.node(a), self.node(b));
+        if self.guarded.insert((comparison, a, b), outcome).is_none() {
+            self.graph.guards.push(Guard { a, b, comparison, outcome, location });
+        }
+    }
+
+    /// What the symbol is the result of.
+    fn definition(&self, x: Symbol) -> Option<Node> {
+        x.node().map(|k| self.graph.nodes[k as usize])
+    }
+
+    /// `x`, if the symbol is `-x`.
+    fn negated(&self, x: Symbol) -> Option<Symbol> {
+        match self.definition(x)? {
+            Node { op: Op::Neg, args } => Some(self.symbol(args[0])),
+            _ => None,
+        }
+    }
+
+    /// The result of an operation, whose value at the point of recording is known.
+    ///
+    /// The rewritings keep every value to the last bit, but for the sign of a zero: `x + 0`, `x * 1`, negations moved
+    /// outward where an addition can take them in, doublings and other powers of two gathered.
+    pub fn emit(&mut self, op: Op, x: &[Symbol], value: f64) -> Symbol {
+        if x.iter().all(|x| x.node().is_none()) {
+            return Symbol::fixed(value);
+        }
+        if let Some(simpler) = self.simplify(op, x, value) {
+            return simpler;
+        }
+        let mut args = [0; 3];
+        for (arg, &x) in args.iter_mut().zip(x) {
+            *arg = self.node(x);
+        }
+        if op.is_commutative() && args[0] > args[1] {
+            args.swap(0, 1);
+        }
+        self.append(Node { op, args }, value)
+    }
+
+    /// `x * k` for a power of two `k`: if `x` is a product with a constant, the two constants become one without rounding.
+    fn scaled(&mut self, x: Symbol, k: f64, value: f64) -> Option<Symbol> {
+        let Node { op: Op::Mul, args: [a, b, _] } = self.definition(x)? else { return None };
+        let (a, b) = (self.symbol(a), self.symbol(b));
+        let (factor, other) = if a.node().is_none() { (a, b) } else { (b, a) };
+        let product = factor.at_recording() * k;
+        let exact = factor.node().is_none() && product.is_normal();
+        exact.then(|| self.emit(Op::Mul, &[other, Symbol::fixed(product)], value))
+    }
+
+    fn simplify(&mut self, op: Op, x: &[Symbol], value: f64) -> Option<Symbol> {
+        let constant = |x: Symbol| x.node().is_none().then(|| x.at_recording());
+        match (op, x) {
+            (Op::Neg, &[x]) => match self.definition(x)? {
+                Node { op: Op::Neg, args } => Some(self.symbol(args[0])),
+                Node { op: Op::Sub, args } => {
+                    Some(self.emit(Op::Sub, &[self.symbol(args[1]), self.symbol(args[0])], value))
+                }
+                _ => None,
+            },
+            (Op::Add, &[a, b]) => match (constant(a), constant(b)) {
+                (Some(0.0), _) => Some(b),
+                (_, Some(0.0)) => Some(a),
+                _ if same(a, b) => Some(self.emit(Op::Mul, &[a, Symbol::fixed(2.0)], value)),
+                _ => {
+                    if let (Some(a), Some(b)) = (self.negated(a), self.negated(b)) {
+                        let sum = self.emit(Op::Add, &[a, b], -value);
+                        return Some(self.emit(Op::Neg, &[sum], value));
+                    }
+                    if let Some(b) = self.negated(b) {
+                        return Some(self.emit(Op::Sub, &[a, b], value));
+                    }
+                    let a = self.negated(a)?;
+                    Some(self.emit(Op::Sub, &[b, a], value))
+                }
+            },
+            (Op::Sub, &[a, b]) => match (constant(a), constant(b)) {
+                (Some(0.0), _) => Some(self.emit(Op::Neg, &[b], value)),
+                (_, Some(0.0)) => Some(a),
+                _ => {
+                    if let Some(b) = self.negated(b) {
+                        return Some(self.emit(Op::Add, &[a, b], value));
+                    }
+                    let a = self.negated(a)?;
+                    let sum = self.emit(Op::Add, &[a, b], -value);
+                    Some(self.emit(Op::Neg, &[sum], value))
+                }
+            },
+            (Op::Mul, &[a, b]) => match (constant(a), constant(b)) {
+                (Some(1.0), _) => Some(b),
+                (_, Some(1.0)) => Some(a),
+                (Some(-1.0), _) => Some(self.emit(Op::Neg, &[b], value)),
+                (_, Some(-1.0)) => Some(self.emit(Op::Neg, &[a], value)),
+                (first, second) => {
+                    if let Some(k) = first.or(second).filter(|&k| is_power_of_two(k))
+                        && let Some(product) = self.scaled(if first.is_some() { b } else { a }, k, value)
+                    {
+                        return Some(product);
+                    }
+                    let (a, b) = match (self.negated(a), self.negated(b)) {
+                        (Some(a), Some(b)) => return Some(self.emit(Op::Mul, &[a, b], value)),
+                        (Some(a), None) => (a, b),
+                        (None, Some(b)) => (a, b),
+                        (None, None) => return None,
+                    };
+                    let product = self.emit(Op::Mul, &[a, b], -value);
+                    Some(self.emit(Op::Neg, &[product], value))
+                }
+            },
+            (Op::Div, &[a, b]) => match (constant(a), constant(b)) {
+                (_, Some(1.0)) => Some(a),
+                // Dividing by a power of two is multiplying by its reciprocal.
+                (_, Some(k)) if is_power_of_two(k) => {
+                    Some(self.emit(Op::Mul, &[a, Symbol::fixed(k.recip())], value))
+                }
+                (Some(1.0), _) => Some(self.emit(Op::Recip, &[b], value)),
+                _ => {
+                    let a = self.negated(a)?;
+                    let quotient = self.emit(Op::Div, &[a, b], -value);
+                    Some(self.emit(Op::Neg, &[quotient], value))
+                }
+            },
+            (Op::Gate, &[a, b]) => match (constant(a), constant(b)) {
+                (Some(0.0), _) => Some(Symbol::fixed(0.0)),
+                (Some(_), _) => Some(self.emit(Op::Mul, &[a, b], value)),
+                (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
+                _ => None,
+            },
+            (Op::Square, &[x]) => Some(self.emit(Op::Mul, &[x, x], value)),
+            (Op::Select, &[mask, a, b]) => match constant(mask) {
+                Some(mask) => Some(if mask != 0.0 { a } else { b }),
+                None => same(a, b).then_some(a),
+            },
+            _ => None,
+        }
+    }
+}
+
+/// Whether multiplying and dividing by `k` only changes exponents.
+fn is_power_of_two(k: f64) -> bool {
+    k.is_normal() && k.recip().is_normal() && k.to_bits() << 12 == 0
+}
+
+/// Whether two symbols are the same node or constant.
+fn same(a: Symbol, b: Symbol) -> bool {
+    match (a.node(), b.node()) {
+        (None, None) => a.at_recording().to_bits() == b.at_recording().to_bits(),
+        (a, b) => a == b,
+    }
+}

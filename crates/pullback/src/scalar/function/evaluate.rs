@@ -1,0 +1,432 @@
+//! Runs a program on blocks of points, a lane for each, and on single points with the same results.
+
+use super::graph::Op;
+use super::program::{Check, Program, Step};
+use crate::backend::cpu::lane::{Careful, Lane, Portable};
+use crate::backend::cpu::math::Isa;
+use crate::backend::cpu::parallel::{self, Disjoint};
+use crate::number::Number;
+use crate::ops::table::elementwise_table;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Points that run together. 64 lanes make the decoding of a step small against its work.
+const LANES: usize = 64;
+
+/// The values of one slot, a lane for each point.
+#[derive(Clone, Copy)]
+#[repr(align(64))]
+struct Slot([f64; LANES]);
+
+/// A point at which a comparison came out otherwise than when the function was recorded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Failure {
+    pub point: usize,
+    pub guard: usize,
+}
+
+/// Evaluates the program at every point, `columns` numbers each, into the rows of `out`.
+///
+/// Returns the first point that fails a check.
+pub(super) fn many(
+    program: &Program,
+    columns: usize,
+    points: &[f64],
+    out: &mut [f64],
+    n: usize,
+) -> Option<Failure> {
+    let rows = program.outputs.len();
+    assert!(points.len() == n * columns && out.len() == n * rows);
+    let first_failure = AtomicUsize::new(usize::MAX);
+    let failed_guard = AtomicUsize::new(0);
+    let out = Disjoint::new(out);
+    // About a nanosecond for each step and point: a part should be worth waking a thread for.
+    let grain = (100_000 / (program.steps.len() + 1)).max(LANES);
+    parallel::split(n, grain, LANES, |range| {
+        // SAFETY: the ranges of a split are disjoint.
+        let out = unsafe { out.part(range.start * rows..range.end * rows) };
+        let points = &points[range.start * columns..range.end * columns];
+        if let Some(failure) = part(program, columns, points, out, range.len()) {
+            let point = range.start + failure.point;
+            if first_failure.fetch_min(point, Ordering::Relaxed) > point {
+                failed_guard.store(failure.guard, Ordering::Relaxed);
+            }
+        }
+    });
+    let point = first_failure.into_inner();
+    (point != usize::MAX).then(|| Failure { point, guard: failed_guard.into_inner() })
+}
+
+/// Runs consecutive points on this thread.
+#[inline(always)]
+fn part_on<I: Isa>(
+    program: &Program,
+    columns: usize,
+    points: &[f64],
+    out: &mut [f64],
+    n: usize,
+) -> Option<Failure> {
+    let rows = program.outputs.len();
+    let mut slots = vec![Slot([0.0; LANES]); program.slots];
+    for &(value, slot) in &program.constants {
+        slots[slot as usize].0.fill(value);
+    }
+    for start in (0..n).step_by(LANES) {
+        let width = LANES.min(n - start);
+        gather::<I>(program, columns, &points[start * columns..][..width * columns], &mut slots);
+        if let Some(failure) = block::<I>(program, &mut slots) {
+            return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
+        }
+        scatter::<I>(program, &slots, &mut out[start * rows..][..width * rows]);
+    }
+    None
+}
+
+/// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
+/// read and written whole.
+const SIDE: usize = 4;
+
+#[inline(always)]
+fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
+    // The compiler moves the numbers one by one; in vectors it is twelve instructions.
+    #[cfg(target_arch = "x86_64")]
+    if I::FMA {
+        use std::arch::x86_64::{
+            _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
+        };
+        let mut out = [[0.0; SIDE]; SIDE];
+        // SAFETY: a processor with FMA has AVX, and each row is four numbers.
+        unsafe {
+            let row = tile.each_ref().map(|row| _mm256_loadu_pd(row.as_ptr()));
+            let (even01, odd01) = (_mm256_unpacklo_pd(row[0], row[1]), _mm256_unpackhi_pd(row[0], row[1]));
+            let (even23, odd23) = (_mm256_unpacklo_pd(row[2], row[3]), _mm256_unpackhi_pd(row[2], row[3]));
+            _mm256_storeu_pd(out[0].as_mut_ptr(), _mm256_permute2f128_pd::<0x20>(even01, even23));
+            _mm256_storeu_pd(out[1].as_mut_ptr(), _mm256_permute2f128_pd::<0x20>(odd01, odd23));
+            _mm256_storeu_pd(out[2].as_mut_ptr(), _mm256_permute2f128_pd::<0x31>(even01, even23));
+            _mm256_storeu_pd(out[3].as_mut_ptr(), _mm256_permute2f128_pd::<0x31>(odd01, odd23));
+        }
+        return out;
+    }
+    std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
+}
+
+/// Loads the inputs of at most `LANES` points into their slots.
+#[inline(always)]
+fn gather<I: Isa>(program: &Program, columns: usize, points: &[f64], slots: &mut [Slot]) {
+    let width = points.len().checked_div(columns).unwrap_or(0);
+    let full = width / SIDE * SIDE;
+    // Points in the outer loop: they come from far, and are read from their beginning to their end.
+    for lane in (0..full).step_by(SIDE) {
+        let mut inputs = program.inputs.as_slice();
+        while let Some((&(first, slot), rest)) = inputs.split_first() {
+            let at = lane * columns + first as usize;
+            match inputs.split_first_chunk::<SIDE>() {
+                Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
+                    let row = |k: usize| *points[at + k * columns..].first_chunk().expect("inside the point");
+                    let tile = transposed::<I>(std::array::from_fn(row));
+                    for (column, &(_, slot)) in tile.iter().zip(group) {
+                        slots[slot as usize].0[lane..lane + SIDE].copy_from_slice(column);
+                    }
+                    inputs = rest;
+                }
+                _ => {
+                    let lanes = &mut slots[slot as usize].0[lane..lane + SIDE];
+                    lanes.iter_mut().enumerate().for_each(|(k, y)| *y = points[at + k * columns]);
+                    inputs = rest;
+                }
+            }
+        }
+    }
+    for lane in full..width {
+        for &(input, slot) in &program.inputs {
+            slots[slot as usize].0[lane] = points[lane * columns + input as usize];
+        }
+    }
+    if width < LANES {
+        // Idle lanes repeat a point, so that no check fails for their sake.
+        for &(_, slot) in &program.inputs {
+            let lanes = &mut slots[slot as usize].0;
+            let last = lanes[width - 1];
+            lanes[width..].fill(last);
+        }
+    }
+}
+
+/// Writes the outputs of each lane as a row.
+#[inline(always)]
+fn scatter<I: Isa>(program: &Program, slots: &[Slot], out: &mut [f64]) {
+    let rows = program.outputs.len();
+    let width = out.len().checked_div(rows).unwrap_or(0);
+    let full = width / SIDE * SIDE;
+    let (groups, rest) = program.outputs.as_chunks::<SIDE>();
+    for lane in (0..full).step_by(SIDE) {
+        for (g, group) in groups.iter().enumerate() {
+            let column =
+                |k: usize| *slots[group[k] as usize].0[lane..].first_chunk().expect("inside the slot");
+            let tile = transposed::<I>(std::array::from_fn(column));
+            for (k, row) in tile.iter().enumerate() {
+                out[(lane + k) * rows + g * SIDE..][..SIDE].copy_from_slice(row);
+            }
+        }
+        for (j, &slot) in rest.iter().enumerate() {
+            let at = lane * rows + groups.len() * SIDE + j;
+            (0..SIDE).for_each(|k| out[at + k * rows] = slots[slot as usize].0[lane + k]);
+        }
+    }
+    for lane in full..width {
+        for (y, &slot) in out[lane * rows..][..rows].iter_mut().zip(&program.outputs) {
+            *y = slots[slot as usize].0[lane];
+        }
+    }
+}
+
+/// Evaluates the program at one point, in `workspace`.
+pub(super) fn one(
+    program: &Program,
+    x: &[f64],
+    out: &mut [f64],
+    workspace: &mut Vec<f64>,
+) -> Option<Failure> {
+    assert_eq!(out.len(), program.outputs.len());
+    workspace.clear();
+    workspace.resize(program.slots, 0.0);
+    for &(value, slot) in &program.constants {
+        workspace[slot as usize] = value;
+    }
+    for &(input, slot) in &program.inputs {
+        workspace[slot as usize] = x[input as usize];
+    }
+    if let Some(failure) = run_single(program, workspace) {
+        return Some(failure);
+    }
+    for (y, &slot) in out.iter_mut().zip(&program.outputs) {
+        *y = workspace[slot as usize];
+    }
+    None
+}
+
+/// Defines a function that runs `$body` compiled for the instructions this processor has.
+macro_rules! compiled_for_processor {
+    (fn $name:ident($($x:ident: $T:ty),*) = $body:ident, $lane:ident) => {
+        fn $name($($x: $T),*) -> Option<Failure> {
+            #[cfg(target_arch = "x86_64")]
+            {
+                use crate::backend::cpu::lane::V3;
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
+                fn v3($($x: $T),*) -> Option<Failure> {
+                    $body::<$lane<V3>>($($x),*)
+                }
+                #[target_feature(enable = "avx512f,avx512dq,avx512bw,avx512vl,avx2,fma,bmi1,bmi2,f16c,lzcnt")]
+                fn v4($($x: $T),*) -> Option<Failure> {
+                    $body::<$lane<V3>>($($x),*)
+                }
+                if has_v4() {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { v4($($x),*) };
+                }
+                if crate::backend::cpu::dispatch::has_v3() {
+                    // SAFETY: the processor has these instructions.
+                    return unsafe { v3($($x),*) };
+                }
+            }
+            $body::<$lane<Portable>>($($x),*)
+        }
+    };
+}
+
+/// Whether the processor has AVX-512. Its results are those of the narrower vectors, to the last bit.
+#[cfg(target_arch = "x86_64")]
+fn has_v4() -> bool {
+    crate::backend::cpu::dispatch::has_v3()
+        && is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512vl")
+}
+
+type Plain<I> = I;
+compiled_for_processor! {
+    fn part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) = part_on, Plain
+}
+compiled_for_processor! { fn run_single(program: &Program, slots: &mut [f64]) = single, Careful }
+
+#[inline(always)]
+fn block<I: Isa>(program: &Program, slots: &mut [Slot]) -> Option<Failure> {
+    let mut checks = program.checks.iter().peekable();
+    let fails = |check: &Check, slots: &[Slot]| {
+        let (a, b) = (&slots[check.a as usize].0, &slots[check.b as usize].0);
+        let point = (0..LANES).find(|&k| check.comparison.holds(a[k], b[k]) != check.outcome)?;
+        Some(Failure { point, guard: check.guard })
+    };
+    for (k, step) in program.steps.iter().enumerate() {
+        while let Some(check) = checks.next_if(|check| check.before == k) {
+            if let Some(failure) = fails(check, slots) {
+                return Some(failure);
+            }
+        }
+        step_on_lanes::<I>(step, slots);
+    }
+    checks.find_map(|check| fails(check, slots))
+}
+
+#[inline(always)]
+fn single<I: Isa>(program: &Program, slots: &mut [f64]) -> Option<Failure> {
+    let mut checks = program.checks.iter().peekable();
+    let fails = |check: &Check, slots: &[f64]| {
+        let holds = check.comparison.holds(slots[check.a as usize], slots[check.b as usize]);
+        (holds != check.outcome).then_some(Failure { point: 0, guard: check.guard })
+    };
+    for (k, step) in program.steps.iter().enumerate() {
+        while let Some(check) = checks.next_if(|check| check.before == k) {
+            if let Some(failure) = fails(check, slots) {
+                return Some(failure);
+            }
+        }
+        let [a, b, c] = step.args.map(|a| Lane::<f64, I>::new(slots[a as usize]));
+        slots[step.dst as usize] = value(step.op, a, b, c).0;
+    }
+    checks.find_map(|check| fails(check, slots))
+}
+
+/// The destination and the first `N` arguments of a step.
+#[inline(always)]
+fn operands<'s, const N: usize>(
+    step: &Step,
+    slots: &'s mut [Slot],
+) -> (&'s mut [f64; LANES], [&'s [f64; LANES]; N]) {
+    let dst = step.dst as usize;
+    let args: [usize; N] = std::array::from_fn(|k| step.args[k] as usize);
+    assert!(dst < slots.len() && args.iter().all(|&a| a < slots.len() && a != dst));
+    let base = slots.as_mut_ptr();
+    // SAFETY: in bounds, and the destination is none of the arguments, which are only read.
+    unsafe { (&mut (*base.add(dst)).0, args.map(|a| &(*base.add(a)).0)) }
+}
+
+// The loops are functions of references, so that the compiler knows that they do not overlap.
+
+#[inline(always)]
+fn each1<I: Isa>(dst: &mut [f64; LANES], a: &[f64; LANES], f: impl Fn(Lane<f64, I>) -> Lane<f64, I>) {
+    for k in 0..LANES {
+        dst[k] = f(Lane::new(a[k])).0;
+    }
+}
+
+#[inline(always)]
+fn each2<I: Isa>(
+    dst: &mut [f64; LANES],
+    a: &[f64; LANES],
+    b: &[f64; LANES],
+    f: impl Fn(Lane<f64, I>, Lane<f64, I>) -> Lane<f64, I>,
+) {
+    for k in 0..LANES {
+        dst[k] = f(Lane::new(a[k]), Lane::new(b[k])).0;
+    }
+}
+
+#[inline(always)]
+fn each3<I: Isa>(
+    step: &Step,
+    slots: &mut [Slot],
+    f: impl Fn(Lane<f64, I>, Lane<f64, I>, Lane<f64, I>) -> Lane<f64, I>,
+) {
+    let (dst, [a, b, c]) = operands(step, slots);
+    for k in 0..LANES {
+        dst[k] = f(Lane::new(a[k]), Lane::new(b[k]), Lane::new(c[k])).0;
+    }
+}
+
+/// The result of a row for its arguments: `-a`, `a + b`, or the method of `Number`.
+macro_rules! row {
+    (neg, $a:expr) => { -$a };
+    (add, $a:expr, $b:expr) => { $a + $b };
+    (sub, $a:expr, $b:expr) => { $a - $b };
+    (mul, $a:expr, $b:expr) => { $a * $b };
+    (div, $a:expr, $b:expr) => { $a / $b };
+    ($m:ident, $($x:expr),+) => { Number::$m($($x),+) };
+}
+
+#[inline(always)]
+fn mul_add<I: Isa>(a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f64, I> {
+    if I::FMA { Lane::new(a.0.mul_add(b.0, c.0)) } else { a * b + c }
+}
+
+#[inline(always)]
+fn flag<I: Isa>(holds: bool) -> Lane<f64, I> {
+    Lane::new(if holds { 1.0 } else { 0.0 })
+}
+
+#[inline(always)]
+fn choose<I: Isa>(mask: Lane<f64, I>, then: Lane<f64, I>, otherwise: Lane<f64, I>) -> Lane<f64, I> {
+    if mask.0 != 0.0 { then } else { otherwise }
+}
+
+macro_rules! evaluation {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        /// One operation on single numbers.
+        #[inline(always)]
+        fn value<I: Isa>(op: Op, a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f64, I> {
+            match op {
+                // The first two are not steps.
+                Op::Input | Op::Constant | Op::Fixed => a,
+                Op::Less => flag(a.0 < b.0),
+                Op::LessEqual => flag(a.0 <= b.0),
+                Op::Select => choose(a, b, c),
+                Op::MulAdd => mul_add(a, b, c),
+                Op::MulSub => mul_add(a, b, -c),
+                Op::NegMulAdd => mul_add(-a, b, c),
+                $(Op::$P => evaluation!(@value $m a b $($x)+),)*
+            }
+        }
+
+        /// One operation in every lane.
+        #[inline(always)]
+        fn step_on_lanes<I: Isa>(step: &Step, slots: &mut [Slot]) {
+            match step.op {
+                Op::Input | Op::Constant => {}
+                Op::Fixed => evaluation!(@one step slots |a| a),
+                Op::Less => evaluation!(@two step slots |a, b| flag(a.0 < b.0)),
+                Op::LessEqual => evaluation!(@two step slots |a, b| flag(a.0 <= b.0)),
+                Op::Select => each3::<I>(step, slots, choose),
+                Op::MulAdd => each3::<I>(step, slots, mul_add),
+                Op::MulSub => each3::<I>(step, slots, |a, b, c| mul_add(a, b, -c)),
+                Op::NegMulAdd => each3::<I>(step, slots, |a, b, c| mul_add(-a, b, c)),
+                $(Op::$P => evaluation!(@lanes step slots $m $($x)+),)*
+            }
+            if matches!(step.op, Op::Sin | Op::Cos | Op::Tan) {
+                repair(step, slots);
+            }
+        }
+    };
+    (@value $m:ident $a:ident $b:ident $x:ident) => { row!($m, $a) };
+    (@value $m:ident $a:ident $b:ident $x:ident $z:ident) => { row!($m, $a, $b) };
+    (@lanes $step:ident $slots:ident $m:ident $x:ident) => { evaluation!(@one $step $slots |$x| row!($m, $x)) };
+    (@lanes $step:ident $slots:ident $m:ident $x:ident $z:ident) => {
+        evaluation!(@two $step $slots |$x, $z| row!($m, $x, $z))
+    };
+    (@one $step:ident $slots:ident $f:expr) => {{
+        let (dst, [a]) = operands($step, $slots);
+        each1::<I>(dst, a, $f)
+    }};
+    (@two $step:ident $slots:ident $f:expr) => {{
+        let (dst, [a, b]) = operands($step, $slots);
+        each2::<I>(dst, a, b, $f)
+    }};
+}
+elementwise_table!(evaluation);
+
+/// Computes lanes that came out as NaN again: the vector formulas of the trigonometric functions do not cover very large
+/// arguments, and say so by a NaN.
+#[inline(always)]
+fn repair(step: &Step, slots: &mut [Slot]) {
+    let (dst, [x]) = operands(step, slots);
+    if !dst.iter().fold(false, |any, y| any | y.is_nan()) {
+        return;
+    }
+    for (y, x) in dst.iter_mut().zip(x).filter(|(y, _)| y.is_nan()) {
+        *y = match step.op {
+            Op::Sin => x.sin(),
+            Op::Cos => x.cos(),
+            _ => x.tan(),
+        };
+    }
+}

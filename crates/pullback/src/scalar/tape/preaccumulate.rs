@@ -1,0 +1,68 @@
+//! Replacing a stretch of tape by the derivatives of its results.
+
+use super::many::{Gather, Kind};
+use super::slot::{self, Taped};
+use super::store::MANY;
+use super::{adjoints_of, sweep};
+use crate::scalar::Var;
+
+/// Runs `f`, which returns variables, and puts their derivatives with respect to the earlier nodes that `f` used on
+/// the tape in place of the operations of `f`.
+///
+/// That pays where a long computation has few inputs and few results: it is swept here once for each result, and
+/// the tape keeps one record for each.
+pub(in crate::scalar) fn preaccumulate<T: Taped, O: AsMut<[Var<T>]>>(f: impl FnOnce() -> O) -> O {
+    if !slot::is_recording::<T>() {
+        return f();
+    }
+    let from = slot::with_current::<T, _>(|tape| tape.node());
+    let mut results = f();
+    let outputs = results.as_mut();
+    let rows = slot::with_current::<T, _>(|tape| {
+        let to = tape.node();
+        let store = tape.store();
+        let special = store.many.iter().rev().take_while(|m| m.node >= from);
+        if to == from || !special.clone().all(|m| matches!(m.kind, Kind::Sum(_))) {
+            return None;
+        }
+        // The earlier nodes that the stretch reads.
+        let mut used = Vec::new();
+        for m in special {
+            used.extend_from_slice(&store.terms.nodes[m.terms.clone()]);
+        }
+        // SAFETY: all nodes before `to` were recorded.
+        for (_, records) in unsafe { store.forward(from, to) } {
+            used.extend(records.iter().filter(|r| r.a != MANY).flat_map(|r| [r.a, r.b]));
+        }
+        used.retain(|&node| node < from);
+        used.sort_unstable();
+        used.dedup();
+
+        let mut adjoints = adjoints_of(store, to as usize);
+        let mut rows = Vec::with_capacity(outputs.len());
+        for y in outputs.iter() {
+            if y.node() < from {
+                rows.push(None);
+                continue;
+            }
+            adjoints[y.node() as usize] += y.scale();
+            // SAFETY: all nodes before `to` were recorded.
+            unsafe { sweep::single(store, &mut adjoints, from, to) };
+            let zero = T::constant(0.0);
+            let mut take = |node: u32| std::mem::replace(&mut adjoints[node as usize], zero);
+            rows.push(Some(used.iter().map(|&node| (node, take(node))).collect::<Vec<_>>()));
+        }
+        store.adjoints = adjoints;
+        tape.rewind(from, None);
+        Some(rows)
+    });
+    for (y, row) in outputs.iter_mut().zip(rows.into_iter().flatten()) {
+        if let Some(row) = row {
+            let generation = y.generation();
+            let one = T::constant(1.0);
+            let terms = row.iter().map(|&(node, p)| (Var::on_node(one, node, generation), p));
+            *y = Gather::new(terms).finish(y.inner(), one);
+        }
+    }
+    results
+}

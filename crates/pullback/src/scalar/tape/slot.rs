@@ -1,0 +1,308 @@
+//! Where the running operation finds the tape: a few thread-local cells, without destructor or
+//! initialisation, so that recording an operation is a comparison and a handful of stores.
+
+use super::store::{Record, Store};
+use crate::scalar::{Dual, Real, Single, Var};
+use std::any::TypeId;
+use std::cell::Cell;
+
+/// A number that a tape can be made of.
+///
+/// A type has a slot, the place of the tape that is recording its variables. `f64` and [`Single`] have
+/// one each; the families `Dual<T, N>` and `Var<T>` share one for each depth of nesting, and there each
+/// operation checks that the tape in it is of its own type.
+pub trait Taped: Real {
+    #[doc(hidden)]
+    const SLOT: usize;
+    #[doc(hidden)]
+    const SHARED: bool;
+    /// How many tapes are at work inside this type.
+    #[doc(hidden)]
+    const DEPTH: usize;
+    /// Whether value and derivatives are all zero, so that nothing comes of multiplying with it.
+    #[doc(hidden)]
+    fn is_nothing(self) -> bool;
+    /// `self + p * g`, rounded once if `FUSED` and the type can.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
+        self + p * g
+    }
+}
+
+impl Taped for f64 {
+    const SLOT: usize = 0;
+    const SHARED: bool = false;
+    const DEPTH: usize = 0;
+
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self == 0.0
+    }
+
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
+        if FUSED { p.mul_add(g, self) } else { self + p * g }
+    }
+}
+
+impl Taped for Single {
+    const SLOT: usize = 1;
+    const SHARED: bool = false;
+    const DEPTH: usize = 0;
+
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self.0 == 0.0
+    }
+}
+
+impl<T: Taped, const N: usize> Taped for Dual<T, N> {
+    const SLOT: usize = 2 + T::DEPTH;
+    const SHARED: bool = true;
+    const DEPTH: usize = T::DEPTH;
+
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self.real().is_nothing() && self.tangents().iter().all(|t| t.is_nothing())
+    }
+}
+
+impl<T: Taped> Taped for Var<T> {
+    const SLOT: usize = 2 + Self::DEPTH;
+    const SHARED: bool = true;
+    const DEPTH: usize = T::DEPTH + 1;
+
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self.is_constant() && self.inner().is_nothing()
+    }
+}
+
+const SLOTS: usize = 8;
+
+/// The state of the tape that is recording. One number moves with each record, the node that it defines.
+pub(super) struct Slot {
+    node: Cell<u32>,
+    /// The first node that does not fit in the current chunk. While no tape records it is equal to `node`, so that the
+    /// first operation takes the cold path and is told.
+    end: Cell<u32>,
+    /// Where the record of node 0 would be, were the current chunk long enough.
+    origin: Cell<*mut u8>,
+    generation: Cell<u32>,
+    /// The `Store<T>`, and the `T` it is for.
+    owner: Cell<*mut u8>,
+    of: Cell<Option<TypeId>>,
+}
+
+impl Slot {
+    // A constant to be copied, not a static to be shared.
+    #[allow(clippy::declare_interior_mutable_const)]
+    const EMPTY: Slot = Slot {
+        node: Cell::new(0),
+        end: Cell::new(0),
+        origin: Cell::new(std::ptr::null_mut()),
+        generation: Cell::new(0),
+        owner: Cell::new(std::ptr::null_mut()),
+        of: Cell::new(None),
+    };
+
+    fn swap(&self, other: &Slot) {
+        self.node.swap(&other.node);
+        self.end.swap(&other.end);
+        self.origin.swap(&other.origin);
+        self.generation.swap(&other.generation);
+        self.owner.swap(&other.owner);
+        self.of.swap(&other.of);
+    }
+}
+
+thread_local! {
+    static ALL: [Slot; SLOTS] = const { [const { Slot::EMPTY }; SLOTS] };
+}
+
+#[inline(always)]
+fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
+    ALL.with(|all| f(&all[T::SLOT]))
+}
+
+/// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread and returns the node.
+#[inline(always)]
+pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u32 {
+    slot::<T, _>(|slot| {
+        if slot.node.get() == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
+            make_room::<T>(slot);
+        }
+        let node = slot.node.get();
+        let place =
+            slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>()).cast::<Record<T>>();
+        // SAFETY: `node` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
+        // alone, or the type was compared. The fields are written one by one from registers: a record put together
+        // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
+        unsafe {
+            (&raw mut (*place).pa).write(pa);
+            (&raw mut (*place).pb).write(pb);
+            (&raw mut (*place).a).write(a);
+            (&raw mut (*place).b).write(b);
+        }
+        // The record first, then the length: an unwinding never shows an unwritten record.
+        slot.node.set(node + 1);
+        node
+    })
+}
+
+/// Goes on to the next chunk.
+#[cold]
+#[inline(never)]
+fn make_room<T: Taped>(slot: &Slot) {
+    assert!(
+        !slot.owner.get().is_null() && slot.of.get() == Some(TypeId::of::<T>()),
+        "a tape variable was used when its tape was not recording; derivatives end with the call that made them"
+    );
+    // SAFETY: the owner is the `Store<T>` of the guard that installed it, which outlives its installation and
+    // touches the store through this pointer only.
+    let (origin, end) = unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node.get()) };
+    slot.origin.set(origin.cast());
+    slot.end.set(end);
+}
+
+/// Stops the program if the variable is not of the tape that records now. Only debug builds ask.
+#[inline(always)]
+pub(in crate::scalar) fn check<T: Taped>(node: u32, generation: u32) {
+    if cfg!(debug_assertions) && node != 0 {
+        let now = slot::<T, _>(|slot| slot.generation.get());
+        assert!(
+            generation == now,
+            "a tape variable was used on another tape, or after its tape was reset (generation {generation}, now {now})"
+        );
+    }
+}
+
+/// Puts a store in the slot of its type for the life of the guard.
+pub(super) struct Installed<T: Taped> {
+    store: *mut Store<T>,
+    previous: Slot,
+}
+
+impl<T: Taped> Installed<T> {
+    /// # Safety
+    /// The store must outlive the guard and be reached through this pointer only, and guards of one thread must
+    /// be dropped in the opposite order of their creation.
+    pub unsafe fn new(store: *mut Store<T>, generation: u32) -> Self {
+        let here = Slot {
+            owner: Cell::new(store.cast()),
+            of: Cell::new(Some(TypeId::of::<T>())),
+            generation: Cell::new(generation),
+            node: Cell::new(1),
+            end: Cell::new(1),
+            ..Slot::EMPTY
+        };
+        slot::<T, _>(|slot| slot.swap(&here));
+        Installed { store, previous: here }
+    }
+
+    /// Runs `f` on the slot, if this is the tape in it.
+    pub fn with<R>(&self, f: impl FnOnce(&SlotView<'_, T>) -> R) -> R {
+        slot::<T, _>(|slot| {
+            assert!(
+                slot.owner.get() == self.store.cast(),
+                "this tape is not recording: another one was started inside"
+            );
+            f(&SlotView { slot, store: self.store })
+        })
+    }
+
+    pub fn generation(&self) -> u32 {
+        slot::<T, _>(|slot| slot.generation.get())
+    }
+}
+
+impl<T: Taped> Drop for Installed<T> {
+    fn drop(&mut self) {
+        slot::<T, _>(|slot| slot.swap(&self.previous));
+    }
+}
+
+/// Runs `f` on the tape of `T` that is recording on this thread.
+pub(super) fn with_current<T: Taped, R>(f: impl FnOnce(&SlotView<'_, T>) -> R) -> R {
+    slot::<T, _>(|slot| {
+        assert!(
+            slot.of.get() == Some(TypeId::of::<T>()),
+            "no tape of this type is recording; derivatives end with the call that made them"
+        );
+        f(&SlotView { slot, store: slot.owner.get().cast() })
+    })
+}
+
+/// Whether a tape of `T` is recording on this thread.
+pub(super) fn is_recording<T: Taped>() -> bool {
+    slot::<T, _>(|slot| slot.of.get() == Some(TypeId::of::<T>()))
+}
+
+/// The recording tape: its cells and its store together.
+pub(super) struct SlotView<'a, T> {
+    slot: &'a Slot,
+    store: *mut Store<T>,
+}
+
+impl<T: Taped> SlotView<'_, T> {
+    /// The node after the last one.
+    pub fn node(&self) -> u32 {
+        self.slot.node.get()
+    }
+
+    pub fn generation(&self) -> u32 {
+        self.slot.generation.get()
+    }
+
+    /// The store. User code must not run while the reference lives.
+    #[allow(clippy::mut_from_ref)]
+    pub fn store(&self) -> &mut Store<T> {
+        // SAFETY: the installation's promise; no other reference is made while user code does not run.
+        unsafe { &mut *self.store }
+    }
+
+    /// Whether nothing has been recorded.
+    pub fn is_fresh(&self) -> bool {
+        self.slot.node.get() == self.store().first()
+    }
+
+    /// Takes `n` nodes without records, of a fresh tape.
+    pub fn skip_nodes(&self, n: u32) {
+        debug_assert!(self.is_fresh());
+        let node = self.slot.node.get().checked_add(n).expect("a tape holds at most 2^32 - 2 nodes");
+        self.slot.node.set(node);
+        self.slot.end.set(node);
+        self.store().start(node);
+    }
+
+    /// Takes the tape out of its slot until the guard is dropped: what user code does meanwhile cannot reach it.
+    pub fn pause(&self) -> Paused<T> {
+        let away = Slot::EMPTY;
+        self.slot.swap(&away);
+        Paused { away, of: std::marker::PhantomData }
+    }
+
+    /// Makes `node` the next one, forgetting what came after, under a new generation if one is given.
+    pub fn rewind(&self, node: u32, generation: Option<u32>) {
+        let (origin, end) = self.store().rewind(node);
+        self.slot.origin.set(origin.cast());
+        self.slot.end.set(end);
+        self.slot.node.set(node);
+        if let Some(generation) = generation {
+            self.slot.generation.set(generation);
+        }
+    }
+}
+
+/// A tape that is away from its slot, and returns when this is dropped.
+pub(super) struct Paused<T: Taped> {
+    away: Slot,
+    of: std::marker::PhantomData<T>,
+}
+
+impl<T: Taped> Drop for Paused<T> {
+    fn drop(&mut self) {
+        slot::<T, _>(|slot| slot.swap(&self.away));
+    }
+}

@@ -1,0 +1,185 @@
+//! The walks over the records: adjoints backward, tangents forward.
+
+use super::many::Kind;
+use super::slot::Taped;
+use super::store::{MANY, Record, Store};
+
+/// Pulls the adjoints of the nodes `from..to` back to the nodes before `from` and to inputs.
+///
+/// Each adjoint is set to zero as it is read, so that the array is clean again for the next sweep, but for
+/// the inputs. The adjoint of the node before the current one is held in a register: in a chain of
+/// operations, a round through memory for each would take longer than the arithmetic.
+///
+/// # Safety
+/// The records up to node `to` must have been written.
+pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+    #[cfg(target_arch = "x86_64")]
+    {
+        /// # Safety
+        /// As for `single`.
+        #[target_feature(enable = "fma")]
+        unsafe fn with_fma<T: Taped>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+            // SAFETY: the caller's promise.
+            unsafe { single_on::<T, true>(store, adjoints, from, to) }
+        }
+        if is_x86_feature_detected!("fma") {
+            // SAFETY: the processor has the instruction; the rest is the caller's promise.
+            return unsafe { with_fma(store, adjoints, from, to) };
+        }
+    }
+    // SAFETY: the caller's promise.
+    unsafe { single_on::<T, { cfg!(target_arch = "aarch64") }>(store, adjoints, from, to) }
+}
+
+/// # Safety
+/// As for [`single`].
+#[inline(always)]
+unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+    let zero = T::constant(0.0);
+    // SAFETY: the caller's promise.
+    for (first, records) in unsafe { store.backward(from, to) } {
+        let mut carry = zero;
+        for (k, record) in records.iter().enumerate().rev() {
+            let k = first as usize + k;
+            if record.a == MANY {
+                let (below, here) = adjoints.split_at_mut(k);
+                here[0] += carry;
+                carry = zero;
+                many(store, record, below.as_chunks_mut::<1>().0, here.as_chunks_mut::<1>().0);
+                continue;
+            }
+            // A record of a stale variable may name any node. It can reach no further than this slice.
+            let (here, below) = adjoints[..=k].split_last_mut().expect("not empty");
+            let g = *here + carry;
+            *here = zero;
+            carry = zero;
+            if g.is_nothing() {
+                continue;
+            }
+            let (a, b) = (record.a as usize, record.b as usize);
+            // The two nodes are different, so at most one of them is the next.
+            if a + 1 == k {
+                carry = record.pa * g;
+            } else {
+                below[a] = below[a].plus_product::<FUSED>(record.pa, g);
+            }
+            if b + 1 == k {
+                carry = record.pb * g;
+            } else {
+                below[b] = below[b].plus_product::<FUSED>(record.pb, g);
+            }
+        }
+        // The slice below, or the nodes before `from`, find it in memory.
+        adjoints[first as usize - 1] += carry;
+    }
+}
+
+/// As [`single`], with `W` adjoints for each node. There is no carry: the work for one node covers the way to memory.
+///
+/// # Safety
+/// The same.
+pub(super) unsafe fn wide<T: Taped, const W: usize>(
+    store: &Store<T>,
+    adjoints: &mut [[T; W]],
+    from: u32,
+    to: u32,
+) {
+    let zero = [T::constant(0.0); W];
+    // SAFETY: the caller's promise.
+    for (first, records) in unsafe { store.backward(from, to) } {
+        for (k, record) in records.iter().enumerate().rev() {
+            let (below, here) = adjoints.split_at_mut(first as usize + k);
+            if record.a == MANY {
+                many(store, record, below, here);
+                continue;
+            }
+            let g = std::mem::replace(&mut here[0], zero);
+            if g.iter().all(|g| g.is_nothing()) {
+                continue;
+            }
+            add_scaled(&mut below[record.a as usize], record.pa, &g);
+            add_scaled(&mut below[record.b as usize], record.pb, &g);
+        }
+    }
+}
+
+#[inline(always)]
+fn add_scaled<T: Taped, const W: usize>(sum: &mut [T; W], p: T, g: &[T; W]) {
+    for w in 0..W {
+        sum[w] += p * g[w];
+    }
+}
+
+/// The rule of an operation on many nodes; `here` starts with its own adjoints.
+#[cold]
+#[inline(never)]
+fn many<T: Taped, const W: usize>(
+    store: &Store<T>,
+    record: &Record<T>,
+    below: &mut [[T; W]],
+    here: &mut [[T; W]],
+) {
+    let zero = T::constant(0.0);
+    let entry = &store.many[record.b as usize];
+    let terms =
+        || store.terms.partials[entry.terms.clone()].iter().zip(&store.terms.nodes[entry.terms.clone()]);
+    match &entry.kind {
+        Kind::Keep => {}
+        Kind::Sum(factor) => {
+            let g = std::mem::replace(&mut here[0], [zero; W]).map(|g| g * *factor);
+            if !g.iter().all(|g| g.is_nothing()) {
+                for (&p, &node) in terms() {
+                    add_scaled(&mut below[node as usize], p, &g);
+                }
+            }
+        }
+        Kind::Call(outputs, pullback) => {
+            let here = &mut here[..*outputs as usize];
+            for w in 0..W {
+                let g: Vec<T> = here.iter().map(|g| g[w]).collect();
+                if g.iter().all(|g| g.is_nothing()) {
+                    continue;
+                }
+                let mut inputs = vec![zero; entry.terms.len()];
+                pullback(&g, &mut inputs);
+                for ((&c, &node), d) in terms().zip(inputs) {
+                    if node != 0 {
+                        below[node as usize][w] += c * d;
+                    }
+                }
+            }
+            here.fill([zero; W]);
+        }
+    }
+}
+
+/// Pushes `W` tangents for each node forward over the records of the nodes `from..to`. The inputs hold theirs.
+///
+/// # Safety
+/// The records up to node `to` must have been written. None may be an external function.
+pub(super) unsafe fn forward<T: Taped, const W: usize>(
+    store: &Store<T>,
+    tangents: &mut [[T; W]],
+    from: u32,
+    to: u32,
+) {
+    // SAFETY: the caller's promise.
+    for (first, records) in unsafe { store.forward(from, to) } {
+        for (k, record) in records.iter().enumerate() {
+            let (below, here) = tangents.split_at_mut(first as usize + k);
+            if record.a != MANY {
+                let (a, b) = (&below[record.a as usize], &below[record.b as usize]);
+                here[0] = std::array::from_fn(|w| record.pa * a[w] + record.pb * b[w]);
+                continue;
+            }
+            let entry = &store.many[record.b as usize];
+            if let Kind::Sum(factor) = entry.kind {
+                let nodes = &store.terms.nodes[entry.terms.clone()];
+                here[0] = [T::constant(0.0); W];
+                for (&p, &node) in store.terms.partials[entry.terms.clone()].iter().zip(nodes) {
+                    add_scaled(&mut here[0], p * factor, &below[node as usize]);
+                }
+            }
+        }
+    }
+}

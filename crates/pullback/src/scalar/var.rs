@@ -1,0 +1,195 @@
+//! The variable of the reverse tape.
+
+use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
+use super::operators::{compared_by_value, derived_operators};
+use super::slope::Slope;
+use super::tape::{self, Gather, Taped, slot};
+use super::{Real, checkpoint};
+use crate::number::Number;
+
+/// A value on a tape: `v`, with `dv = c d(node)`.
+///
+/// The factor `c` is what keeps the tape short. A function of one variable, and any arithmetic with constants or
+/// with a variable on the same node, only changes `v` and `c`; a record is written when two different nodes meet.
+///
+/// A `Var` has no lifetime, so that `fn f<T: Real>(x: &[T]) -> T` is passed by its name. It must not be used after
+/// the recording that made it: debug builds stop with a message; release builds may compute a wrong number, but never read
+/// outside the tape.
+///
+/// The layout avoids reading in wider pieces than were written, for which the processor has to wait: node and generation
+/// are one field, and `c` is the last, since the compiler likes to load it into a vector with what follows.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct Var<T = f64> {
+    /// The node in the low half, 0 for a constant; the generation of the tape in the high half.
+    at: u64,
+    v: T,
+    c: T,
+}
+
+impl<T: Taped> Var<T> {
+    /// A constant.
+    #[inline(always)]
+    pub fn fixed(value: T) -> Self {
+        Var { v: value, c: T::constant(0.0), at: 0 }
+    }
+
+    /// The value.
+    #[inline(always)]
+    pub fn inner(self) -> T {
+        self.v
+    }
+
+    /// Whether nothing can be differentiated with respect to here.
+    #[inline(always)]
+    pub fn is_constant(self) -> bool {
+        self.at == 0
+    }
+
+    #[inline(always)]
+    pub(super) fn on_node(value: T, node: u32, generation: u32) -> Self {
+        Var { v: value, c: T::constant(1.0), at: u64::from(generation) << 32 | u64::from(node) }
+    }
+
+    /// The value `y` with slope `p` on the same node.
+    #[inline(always)]
+    pub(super) fn scaled_node(self, y: T, p: T) -> Self {
+        Var { v: y, c: damped(self.c, p), ..self }
+    }
+
+    #[inline(always)]
+    pub(super) fn node(self) -> u32 {
+        self.at as u32
+    }
+
+    #[inline(always)]
+    pub(super) fn scale(self) -> T {
+        self.c
+    }
+
+    #[inline(always)]
+    pub(super) fn generation(self) -> u32 {
+        (self.at >> 32) as u32
+    }
+
+    #[inline(always)]
+    fn check(self) {
+        slot::check::<T>(self.node(), self.generation());
+    }
+}
+
+/// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
+#[inline(always)]
+fn damped<T: Real>(c: T, p: T) -> T {
+    let product = p * c;
+    if product.value().is_nan() { damped_nan(c, p) } else { product }
+}
+
+#[cold]
+fn damped_nan<T: Real>(c: T, p: T) -> T {
+    if p.value() == 0.0 { p.gate(c) } else { c.gate(p) }
+}
+
+impl<T: Taped> Chain for Var<T> {
+    type Primal = T;
+
+    #[inline(always)]
+    fn primal(self) -> T {
+        self.v
+    }
+
+    #[inline(always)]
+    fn unary(self, y: T, slope: Slope<T>) -> Self {
+        self.check();
+        match slope {
+            Slope::Zero => Self::fixed(y),
+            Slope::One => Var { v: y, ..self },
+            Slope::MinusOne => Var { v: y, c: -self.c, ..self },
+            Slope::Of(p) => self.scaled_node(y, p),
+        }
+    }
+
+    #[inline(always)]
+    fn scaled(self, y: T, k: f64) -> Self {
+        self.check();
+        Var { v: y, c: self.c * k, ..self }
+    }
+
+    #[inline(always)]
+    fn binary(self, other: Self, y: T, [p, q]: [Slope<T>; 2]) -> Self {
+        self.check();
+        other.check();
+        if let (Slope::Zero, Slope::Zero) = (p, q) {
+            return Self::fixed(y);
+        }
+        if self.at != other.at && self.at != 0 && other.at != 0 {
+            let node = slot::push(p.times(self.c), self.node(), q.times(other.c), other.node());
+            return Var { v: y, c: T::constant(1.0), at: self.at >> 32 << 32 | u64::from(node) };
+        }
+        if self.at == other.at {
+            // The same node, or two constants, whose factors are 0.
+            return Var { v: y, c: p.times(self.c) + q.times(other.c), ..self };
+        }
+        if self.at != 0 {
+            return Var { v: y, c: p.times(self.c), ..self };
+        }
+        Var { v: y, c: q.times(other.c), ..other }
+    }
+}
+
+chain_operators! { [T: Taped] Var<T> }
+compared_by_value! { [T: Taped] Var<T>, v }
+derived_operators! { [T: Taped] Var<T> }
+
+impl<T: Taped> Number for Var<T> {
+    chain_methods!();
+}
+
+impl<T: Taped> Real for Var<T> {
+    #[inline(always)]
+    fn constant(value: f64) -> Self {
+        Self::fixed(T::constant(value))
+    }
+
+    #[inline(always)]
+    fn value(self) -> f64 {
+        self.v.value()
+    }
+
+    chain_powers!();
+
+    fn dot(a: &[Self], b: &[Self]) -> Self {
+        assert_eq!(a.len(), b.len(), "dot: the slices differ in length");
+        let value = a.iter().zip(b).map(|(a, b)| a.v * b.v).sum();
+        let terms = a.iter().zip(b).flat_map(|(&a, &b)| [(a, b.v), (b, a.v)]);
+        Gather::new(terms).finish(value, T::constant(1.0))
+    }
+
+    fn log_sum_exp(x: &[Self]) -> Self {
+        let top = x.iter().fold(f64::NEG_INFINITY, |m, x| m.max(x.value()));
+        if top.is_infinite() {
+            return x.iter().map(|&x| x.exp()).sum::<Self>().ln();
+        }
+        let mut sum = T::constant(0.0);
+        let gathered = Gather::new(x.iter().map(|&x| {
+            let term = (x.v - top).exp();
+            sum += term;
+            (x, term)
+        }));
+        gathered.finish(sum.ln() + top, sum.recip())
+    }
+
+    fn preaccumulate<O: AsMut<[Self]>>(f: impl FnOnce() -> O) -> O {
+        tape::preaccumulate(f)
+    }
+
+    fn checkpointed(
+        steps: usize,
+        snapshots: usize,
+        state: &[Self],
+        parameters: &[Self],
+        step: impl Fn(usize, &[Self], &[Self]) -> Vec<Self> + 'static,
+    ) -> Vec<Self> {
+        checkpoint::checkpointed(steps, snapshots, state, parameters, step)
+    }
+}

@@ -1,0 +1,370 @@
+//! Laws of the scalar side: every function of the elementwise table at every number type, and random programs.
+
+use pullback::scalar::{
+    self, Dual, Function, HyperDual, Number, Real, Single, Symbol, Tape, Taylor, Var, WideDual, directions,
+};
+
+/// A function of the table at every type, with points of its domain.
+struct Row {
+    name: &'static str,
+    points: Vec<Vec<f64>>,
+    plain: fn(&[f64]) -> f64,
+    var: fn(&[Var]) -> Var,
+    dual: fn(&[Dual]) -> Dual,
+    hyper: fn(&[HyperDual]) -> HyperDual,
+    var_dual: fn(&[Var<Dual>]) -> Var<Dual>,
+    var_var: fn(&[Var<Var>]) -> Var<Var>,
+    single: fn(&[Var<Single>]) -> Var<Single>,
+    wide: fn(&[WideDual]) -> WideDual,
+    taylor: fn(&[Taylor<3>]) -> Taylor<3>,
+    symbol: fn(&[Symbol]) -> Symbol,
+    /// A piecewise constant or linear function, whose derivative says nothing at its kinks.
+    smooth: bool,
+}
+
+fn samples(domains: &[&str]) -> Vec<Vec<f64>> {
+    let of = |domain: &str| match domain {
+        "any" => vec![-2.3, -0.4, 0.3, 1.7],
+        "nonzero" => vec![-1.9, -0.6, 0.45, 2.2],
+        "positive" => vec![0.07, 0.6, 1.3, 4.1],
+        "unit" => vec![-0.83, -0.2, 0.35, 0.7],
+        "above_one" => vec![1.08, 1.6, 2.4, 5.3],
+        "fractional" => vec![-2.3, -0.6, 0.45, 1.7],
+        other => panic!("no samples for the domain {other}"),
+    };
+    match domains {
+        [a] => of(a).into_iter().map(|x| vec![x]).collect(),
+        [a, b] => of(a).into_iter().flat_map(|x| of(b).into_iter().map(move |y| vec![x, y])).collect(),
+        _ => unreachable!("rows have one or two arguments"),
+    }
+}
+
+macro_rules! rows {
+    ($($name:ident $smooth:literal ($($arg:tt)+) = |$x:ident| $value:expr;)*) => {
+        fn rows() -> Vec<Row> {
+            $(fn $name<T: Real>($x: &[T]) -> T {
+                $value
+            })*
+            vec![$(Row {
+                name: stringify!($name),
+                points: samples(&[$(stringify!($arg)),+]),
+                plain: $name, var: $name, dual: $name, hyper: $name, var_dual: $name, var_var: $name,
+                single: $name, wide: $name, taylor: $name, symbol: $name, smooth: $smooth,
+            }),*]
+        }
+    };
+}
+rows! {
+    neg true (any) = |x| -x[0];
+    abs true (nonzero) = |x| x[0].abs();
+    sign true (nonzero) = |x| x[0].sign();
+    step true (nonzero) = |x| x[0].step();
+    floor true (fractional) = |x| x[0].floor();
+    ceil true (fractional) = |x| x[0].ceil();
+    round true (fractional) = |x| x[0].round();
+    trunc true (fractional) = |x| x[0].trunc();
+    square true (any) = |x| x[0].square();
+    sqrt true (positive) = |x| x[0].sqrt();
+    rsqrt true (positive) = |x| x[0].rsqrt();
+    cbrt true (nonzero) = |x| x[0].cbrt();
+    recip true (nonzero) = |x| x[0].recip();
+    exp true (any) = |x| x[0].exp();
+    exp2 true (any) = |x| x[0].exp2();
+    expm1 true (any) = |x| x[0].expm1();
+    ln true (positive) = |x| x[0].ln();
+    log2 true (positive) = |x| x[0].log2();
+    log10 true (positive) = |x| x[0].log10();
+    log1p true (positive) = |x| x[0].log1p();
+    sin true (any) = |x| x[0].sin();
+    cos true (any) = |x| x[0].cos();
+    tan true (unit) = |x| x[0].tan();
+    asin true (unit) = |x| x[0].asin();
+    acos true (unit) = |x| x[0].acos();
+    atan true (any) = |x| x[0].atan();
+    sinh true (any) = |x| x[0].sinh();
+    cosh true (any) = |x| x[0].cosh();
+    tanh true (any) = |x| x[0].tanh();
+    asinh true (any) = |x| x[0].asinh();
+    acosh true (above_one) = |x| x[0].acosh();
+    atanh true (unit) = |x| x[0].atanh();
+    sigmoid true (any) = |x| x[0].sigmoid();
+    softplus true (any) = |x| x[0].softplus();
+    relu true (nonzero) = |x| x[0].relu();
+    gelu true (any) = |x| x[0].gelu();
+    silu true (any) = |x| x[0].silu();
+    erf true (any) = |x| x[0].erf();
+    erfc true (any) = |x| x[0].erfc();
+    powi true (nonzero) = |x| x[0].powi(-3) + x[0].powi(0) + x[0].powi(5);
+    powf true (positive) = |x| x[0].powf(1.7) + x[0].powf(-2.0);
+    clamp true (fractional) = |x| x[0].clamp(-1.0, 1.0);
+    add true (any any) = |x| x[0] + x[1];
+    sub true (any any) = |x| x[0] - x[1];
+    mul true (any any) = |x| x[0] * x[1];
+    gate true (nonzero any) = |x| x[0].gate(x[1]);
+    div true (any nonzero) = |x| x[0] / x[1];
+    rem true (fractional above_one) = |x| Number::rem(x[0], x[1]);
+    pow true (positive any) = |x| x[0].pow(x[1]);
+    xlogy true (nonzero positive) = |x| x[0].xlogy(x[1]);
+    maximum false (any any) = |x| x[0].maximum(x[1]);
+    minimum false (any any) = |x| x[0].minimum(x[1]);
+    share false (any any) = |x| x[0].share(x[1]);
+    atan2 true (nonzero nonzero) = |x| x[0].atan2(x[1]);
+    hypot true (nonzero nonzero) = |x| x[0].hypot(x[1]);
+    logaddexp true (any any) = |x| x[0].logaddexp(x[1]);
+    with_plain true (nonzero) = |x| (x[0] + 2.0) * 3.0 / 1.5 - 0.5 + x[0] % 0.9;
+    select_lt true (any any) = |x| x[0].select_lt(T::constant(0.1), x[0] * x[1], x[1].sin());
+    select_le true (any any) = |x| x[0].select_le(T::constant(0.1), x[0] * x[1], x[1].sin());
+    assigned true (any nonzero) = |x| {
+        let mut y = x[0];
+        y += x[1];
+        y *= x[0];
+        y -= x[1];
+        y /= x[1];
+        y += 1.0;
+        y
+    };
+    summed true (any any) = |x| x.iter().sum::<T>() * x.iter().copied().product::<T>();
+    fused true (any any) = |x| T::log_sum_exp(x) + T::dot(x, &[x[1], x[0].sin()]) + x[0].mul_add(x[1], x[0]);
+}
+
+/// Every row of the table is in the list above.
+#[test]
+fn no_row_is_missing() {
+    // The table is not public; its names are those of the methods of `Number`, which its documentation lists.
+    let table = include_str!("../src/ops/table.rs");
+    let names: Vec<&str> = rows().iter().map(|r| r.name).collect();
+    let mut found = 0;
+    for line in table.lines().map(str::trim) {
+        let Some((head, _)) = line.split_once(") = ") else { continue };
+        let Some((_, method)) = head.split_once(' ') else { continue };
+        let Some((method, _)) = method.split_once(' ') else { continue };
+        if head.starts_with("//") || head.contains("method") {
+            continue;
+        }
+        assert!(names.contains(&method), "{method} has no law");
+        found += 1;
+    }
+    assert!(found > 45, "only {found} rows were found in the table");
+}
+
+/// The derivative by Richardson-extrapolated central differences.
+fn slope(f: impl Fn(f64) -> f64) -> f64 {
+    let d = |h: f64| (f(h) - f(-h)) / (2.0 * h);
+    let h = 2e-3;
+    let (a, b, c, e) = (d(h), d(h / 2.0), d(h / 4.0), d(h / 8.0));
+    let (a, b, c) = ((4.0 * b - a) / 3.0, (4.0 * c - b) / 3.0, (4.0 * e - c) / 3.0);
+    let (a, b) = ((16.0 * b - a) / 15.0, (16.0 * c - b) / 15.0);
+    (64.0 * b - a) / 63.0
+}
+
+#[track_caller]
+fn close(what: &str, x: &[f64], a: f64, b: f64, tolerance: f64) {
+    assert!(
+        (a - b).abs() <= tolerance * (1.0 + b.abs()) || (a.is_nan() && b.is_nan()),
+        "{what} at {x:?}: {a} and {b}"
+    );
+}
+
+fn moved(x: &[f64], k: usize, h: f64) -> Vec<f64> {
+    let mut x = x.to_vec();
+    x[k] += h;
+    x
+}
+
+fn at_tie(row: &Row, x: &[f64]) -> bool {
+    !row.smooth && x[0] == x[1]
+}
+
+#[test]
+fn first_derivatives_at_every_type() {
+    for row in rows() {
+        let recorded: Vec<Function> = row.points.iter().map(|x| Function::record_at(row.symbol, x)).collect();
+        for (x, compiled) in row.points.iter().zip(recorded).filter(|(x, _)| !at_tie(&row, x)) {
+            let value = (row.plain)(x);
+            let (v, gradient) = scalar::value_and_gradient(row.var, x);
+            assert_eq!(v, value, "{} at {x:?} on the tape", row.name);
+            // The functions of the lanes differ from the standard library's by a few units in the last place.
+            close(row.name, x, compiled.value(x), value, 4e-15);
+            let by_program = compiled.gradient(x);
+            let units: Vec<Vec<f64>> = (0..x.len()).map(|k| moved(&vec![0.0; x.len()], k, 1.0)).collect();
+            let units: Vec<&[f64]> = units.iter().map(Vec::as_slice).collect();
+            let wide = directions(|x: &[WideDual]| [(row.wide)(x)], x, &units).1;
+            let single = Tape::<Single>::new().record(|t| {
+                let x: Vec<_> = x.iter().map(|&x| t.input(Single(x as f32))).collect();
+                let mut g = vec![Single(0.0); x.len()];
+                t.gradient((row.single)(&x), &x, &mut g);
+                g
+            });
+            for k in 0..x.len() {
+                let difference = slope(|h| (row.plain)(&moved(x, k, h)));
+                close(row.name, x, gradient[k], difference, 2e-10);
+                let d = scalar::directional(row.dual, x, units[k]);
+                assert_eq!(d.0, value);
+                close(row.name, x, d.1, gradient[k], 1e-14);
+                close(row.name, x, wide[0][k], gradient[k], 1e-14);
+                close(row.name, x, by_program[k], gradient[k], 2e-14);
+                close(row.name, x, single[k].value(), gradient[k], 2e-5);
+                let series: Vec<Taylor<3>> = x
+                    .iter()
+                    .enumerate()
+                    .map(|(j, &x)| if j == k { Taylor::variable(x) } else { Taylor::constant(x) })
+                    .collect();
+                let y = (row.taylor)(&series);
+                // Whole powers are products there.
+                close(row.name, x, y.value(), value, 4e-16);
+                close(row.name, x, y.derivative(1), gradient[k], 1e-13);
+            }
+        }
+    }
+}
+
+#[test]
+fn second_derivatives_at_every_type() {
+    for row in rows() {
+        for x in row.points.iter().filter(|x| !at_tie(&row, x)) {
+            let compiled = Function::record_at(row.symbol, x);
+            let by_program = compiled.hessian(x);
+            for k in 0..x.len() {
+                let unit = moved(&vec![0.0; x.len()], k, 1.0);
+                let product = scalar::hvp(row.var_dual, x, &unit);
+                let product_by_program = compiled.hvp(x, &unit);
+                let reverse_twice = scalar::gradient(
+                    |x: &[Var]| {
+                        Tape::<Var>::new().record(|t| {
+                            let x = t.inputs(x);
+                            t.derivative((row.var_var)(&x), x[k])
+                        })
+                    },
+                    x,
+                );
+                for j in 0..x.len() {
+                    let difference = slope(|h| scalar::gradient(row.var, &moved(x, j, h))[k]);
+                    close(row.name, x, product[j], difference, 2e-9);
+                    close(row.name, x, reverse_twice[j], product[j], 1e-12);
+                    close(row.name, x, scalar::second_partial(row.hyper, x, j, k), product[j], 1e-12);
+                    close(row.name, x, by_program[k][j], product[j], 1e-12);
+                    close(row.name, x, product_by_program[j], product[j], 1e-12);
+                }
+                let series: Vec<Taylor<3>> = x
+                    .iter()
+                    .enumerate()
+                    .map(|(j, &x)| if j == k { Taylor::variable(x) } else { Taylor::constant(x) })
+                    .collect();
+                close(row.name, x, (row.taylor)(&series).derivative(2), product[k], 1e-12);
+            }
+        }
+    }
+}
+
+#[test]
+fn ties_share_their_derivative() {
+    fn top<T: Real>(x: &[T]) -> T {
+        x[0].max(x[1]) + x[0].min(x[1]) * 3.0
+    }
+    assert_eq!(scalar::gradient(top, &[2.0, 2.0]), [2.0, 2.0]);
+    assert_eq!(Function::record(top, 2).gradient(&[2.0, 2.0]), [2.0, 2.0]);
+    fn border<T: Real>(x: &[T]) -> T {
+        x[0].clamp(0.0, 1.0)
+    }
+    for (x, d) in [(0.0, 1.0), (1.0, 1.0), (-0.1, 0.0), (1.1, 0.0)] {
+        assert_eq!(scalar::gradient(border, &[x]), [d]);
+        assert_eq!(Function::record(border, 1).gradient(&[x]), [d]);
+    }
+}
+
+/// A program of random operations on a growing list of numbers, the same for every type.
+fn random_program<T: Real>(x: &[T], mut seed: u64) -> T {
+    let mut next = |n: usize| {
+        // A linear congruential generator is random enough for choosing.
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    let mut v = x.to_vec();
+    for _ in 0..40 {
+        let (a, b) = (v[next(v.len())], v[next(v.len())]);
+        let y = match next(16) {
+            0 => a + b,
+            1 => a - b * 0.7,
+            2 => a * b,
+            3 => a / (b * b + 1.0),
+            4 => a.sin(),
+            5 => (a * 0.3).tanh(),
+            6 => (-(a * a)).exp(),
+            7 => (a * a + 0.5).ln(),
+            8 => (a * a + 0.1).sqrt(),
+            9 => a.maximum(b),
+            10 => a.atan2(b + 3.0),
+            11 => a.select_lt(b, a * 2.0, b.cos()),
+            12 => a.sigmoid() * b,
+            13 => a.clamp(-1.5, 1.5),
+            14 => {
+                if a < b {
+                    a * a
+                } else {
+                    b - 1.0
+                }
+            }
+            _ => a.erf(),
+        };
+        v.push(y);
+    }
+    v.iter().copied().sum()
+}
+
+#[test]
+fn random_programs_agree_at_every_type() {
+    for seed in 0..60u64 {
+        let x: Vec<f64> =
+            (0..4).map(|k| ((seed * 4 + k) as f64 * 0.618_033_988_7).fract() * 3.0 - 1.5).collect();
+        let value = random_program(&x, seed);
+        let (v, g) = scalar::value_and_gradient(|x: &[Var]| random_program(x, seed), &x);
+        assert_eq!(v, value, "seed {seed}");
+        let compiled = Function::record_at(|x: &[Symbol]| random_program(x, seed), &x);
+        close("value", &x, compiled.value(&x), value, 1e-12);
+        let by_program = compiled.gradient(&x);
+        // Enough points for full and broken blocks of lanes.
+        let many = compiled.gradients(&x.repeat(67));
+        let units: Vec<Vec<f64>> = (0..4).map(|k| moved(&[0.0; 4], k, 1.0)).collect();
+        let h = scalar::hessian(|x: &[Var<Dual<f64, 4>>]| random_program(x, seed), &x);
+        let h_by_program = compiled.hessian(&x);
+        let sparse = compiled.sparse_hessian(&x).to_dense();
+        let substituted = compiled.sparse_hessian_by_substitution(&x).to_dense();
+        for k in 0..4 {
+            let d = scalar::directional(|x: &[Dual]| random_program(x, seed), &x, &units[k]).1;
+            close("dual", &x, d, g[k], 1e-11);
+            close("compiled", &x, by_program[k], g[k], 1e-11);
+            assert!((0..67).all(|p| many[4 * p + k] == by_program[k]), "one point and many, seed {seed}");
+            for j in 0..4 {
+                close("hessian", &x, h_by_program[k][j], h[k][j], 1e-9);
+                close("sparse hessian", &x, sparse[k][j], h[k][j], 1e-9);
+                close("substituted hessian", &x, substituted[k][j], h[k][j], 1e-8);
+            }
+        }
+    }
+}
+
+#[test]
+fn taylor_series_of_any_degree() {
+    // ln(1 + sin t) and its derivatives by nested dual numbers.
+    fn f<T: Real>(x: T) -> T {
+        (x.sin() + 1.5).ln() * x.exp() + (x * x + 2.0).powf(0.3) + x.atan() / (x + 3.0)
+    }
+    type D<T> = Dual<T, 1>;
+    let lift = |x: f64| {
+        let one = D::new(x, [1.0]);
+        let two = D::new(one, [D::constant(1.0)]);
+        let three = D::new(two, [D::<D<f64>>::constant(1.0)]);
+        D::new(three, [D::<D<D<f64>>>::constant(1.0)])
+    };
+    let y = f(Taylor::<9>::variable(0.4));
+    let n = f(lift(0.4));
+    let fourth = n.tangents()[0].tangents()[0].tangents()[0].tangents()[0];
+    let third = n.tangents()[0].tangents()[0].tangents()[0].real();
+    close("third", &[0.4], y.derivative(3), third, 1e-12);
+    close("fourth", &[0.4], y.derivative(4), fourth, 1e-12);
+    // The series is the function nearby.
+    let h = 0.05f64;
+    let sum: f64 = (0..9).map(|k| y.coefficient(k) * h.powi(k as i32)).sum();
+    close("sum", &[h], sum, f(0.45), 1e-12);
+    assert_eq!(f(Taylor::<1>::variable(0.4)).value(), f(0.4));
+}
