@@ -3,7 +3,7 @@
 use super::data::{Bits, Data, Strided};
 use super::{Tensor, buffer::Buffer};
 use crate::dtype::{DType, Element, Scalar};
-use crate::error::{Result, err, or_panic};
+use crate::error::{Result, Within, err, or_panic};
 use crate::shape::Shape;
 
 impl Tensor {
@@ -66,31 +66,6 @@ impl Tensor {
         Tensor::full_of(Scalar::I64(1), dtype, shape.into())
     }
 
-    /// A tensor filled with one number, whose type it takes. It needs no memory until it is written to.
-    ///
-    /// ```
-    /// use pullback::prelude::*;
-    /// assert_eq!(Tensor::full([2, 2], 1.5f32).to_vec::<f32>(), [1.5; 4]);
-    /// ```
-    #[track_caller]
-    pub fn full<T: Element>(shape: impl Into<Shape>, v: T) -> Tensor {
-        let shape = shape.into();
-        or_panic(shape.checked_len().map_err(|e| e.in_op("full")));
-        Tensor::new(T::DTYPE, shape, Data::Splat(Bits::of(v.store())))
-    }
-
-    /// Zeros, of type f64; [`cast`](Tensor::cast) or `full` for others.
-    #[track_caller]
-    pub fn zeros(shape: impl Into<Shape>) -> Tensor {
-        Tensor::full(shape, 0.0)
-    }
-
-    /// Ones, of type f64.
-    #[track_caller]
-    pub fn ones(shape: impl Into<Shape>) -> Tensor {
-        Tensor::full(shape, 1.0)
-    }
-
     /// Zeros of this tensor's shape and type.
     pub fn zeros_like(&self) -> Tensor {
         Tensor::zeros_of(self.dtype(), &self.node().shape)
@@ -100,6 +75,45 @@ impl Tensor {
     pub fn ones_like(&self) -> Tensor {
         Tensor::ones_of(self.dtype(), &self.node().shape)
     }
+}
+
+/// Functions that panic with a message, each with a `try_` form that returns the error.
+macro_rules! makers {
+    ($($(#[$doc:meta])* $name:ident $try:ident$(<$T:ident>)?($($arg:ident: $t:ty),*) $body:block)*) => {
+        impl Tensor {
+            $(
+                $(#[$doc])*
+                #[track_caller]
+                pub fn $name$(<$T: Element>)?($($arg: $t),*) -> Tensor {
+                    or_panic(Tensor::$try($($arg),*))
+                }
+
+                #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), with bad arguments as an error.")]
+                #[track_caller]
+                pub fn $try$(<$T: Element>)?($($arg: $t),*) -> Result<Tensor> $body
+            )*
+        }
+    };
+}
+
+makers! {
+    /// A tensor filled with one number, whose type it takes. It needs no memory until it is written to.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!(Tensor::full([2, 2], 1.5f32).to_vec::<f32>(), [1.5; 4]);
+    /// ```
+    full try_full<T>(shape: impl Into<Shape>, v: T) {
+        let shape = shape.into();
+        shape.checked_len().within("full")?;
+        Ok(Tensor::new(T::DTYPE, shape, Data::Splat(Bits::of(v.store()))))
+    }
+
+    /// Zeros, of type f64; [`cast`](Tensor::cast) or `full` for others.
+    zeros try_zeros(shape: impl Into<Shape>) { Tensor::try_full(shape, 0.0) }
+
+    /// Ones, of type f64.
+    ones try_ones(shape: impl Into<Shape>) { Tensor::try_full(shape, 1.0) }
 
     /// The identity matrix of `n` rows, f64.
     ///
@@ -107,12 +121,11 @@ impl Tensor {
     /// use pullback::prelude::*;
     /// assert_eq!(Tensor::eye(2).to_vec::<f64>(), [1.0, 0.0, 0.0, 1.0]);
     /// ```
-    #[track_caller]
-    pub fn eye(n: usize) -> Tensor {
+    eye try_eye(n: usize) {
         let shape = Shape::from([n, n]);
-        let len = or_panic(shape.checked_len().map_err(|e| e.in_op("eye")));
+        let len = shape.checked_len().within("eye")?;
         let elements: Vec<f64> = (0..len).map(|k| (k % (n + 1) == 0) as u8 as f64).collect();
-        Tensor::from_slice(&elements, shape)
+        Tensor::try_from_slice(&elements, shape)
     }
 
     /// The numbers `start`, `start + step`, .. below `end` (above it, if the step is negative).
@@ -122,21 +135,19 @@ impl Tensor {
     /// assert_eq!(Tensor::arange(0, 10, 3).to_vec::<i64>(), [0, 3, 6, 9]);
     /// assert_eq!(Tensor::arange(1.0, 0.0, -0.25).to_vec::<f64>(), [1.0, 0.75, 0.5, 0.25]);
     /// ```
-    #[track_caller]
-    pub fn arange<T: Element>(start: T, end: T, step: T) -> Tensor {
+    arange try_arange<T>(start: T, end: T, step: T) {
         let (a, b, h) = (start.to_scalar().to_f64(), end.to_scalar().to_f64(), step.to_scalar().to_f64());
         let n = ((b - a) / h).ceil();
         if h == 0.0 || !n.is_finite() {
-            let e = err!(Value, "from {a} to {b} by steps of {h} is not a finite list");
-            panic!("{}", e.in_op("arange").at(std::panic::Location::caller()));
+            return Err(err!(Value, "from {a} to {b} by steps of {h} is not a finite list")).within("arange");
         }
         let n = n.max(0.0) as usize;
-        or_panic(Shape::from(n).checked_len().map_err(|e| e.in_op("arange")));
+        Shape::from(n).checked_len().within("arange")?;
         let at = |k: usize| match start.to_scalar() {
             Scalar::F64(_) => T::from_scalar(Scalar::F64(a + k as f64 * h)),
             s => T::from_scalar(Scalar::I64(s.to_i64() + k as i64 * step.to_scalar().to_i64())),
         };
-        Tensor::from_slice(&(0..n).map(at).collect::<Vec<T>>(), n)
+        Tensor::try_from_slice(&(0..n).map(at).collect::<Vec<T>>(), n)
     }
 
     /// `n` numbers from `start` to `end`, both included, at equal distances; f64.
@@ -145,16 +156,15 @@ impl Tensor {
     /// use pullback::prelude::*;
     /// assert_eq!(Tensor::linspace(0.0, 1.0, 5).to_vec::<f64>(), [0.0, 0.25, 0.5, 0.75, 1.0]);
     /// ```
-    #[track_caller]
-    pub fn linspace(start: f64, end: f64, n: usize) -> Tensor {
-        or_panic(Shape::from(n).checked_len().map_err(|e| e.in_op("linspace")));
+    linspace try_linspace(start: f64, end: f64, n: usize) {
+        Shape::from(n).checked_len().within("linspace")?;
         let last = n.saturating_sub(1).max(1) as f64;
         // From both ends, so that each end is exact and the points are symmetric.
         let at = |k: usize| {
             let h = (end - start) / last;
             if 2 * k < n { start + k as f64 * h } else { end - (n - 1 - k) as f64 * h }
         };
-        Tensor::from_slice(&(0..n).map(at).collect::<Vec<f64>>(), n)
+        Tensor::try_from_slice(&(0..n).map(at).collect::<Vec<f64>>(), n)
     }
 }
 

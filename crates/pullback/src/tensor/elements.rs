@@ -62,6 +62,21 @@ impl Tensor {
         out.into_iter().map(T::load).collect()
     }
 
+    /// Whether every element is near that of `other`: `|a - b| <= absolute + relative |b|`. Shapes must be equal; NaN is near
+    /// nothing.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([1.0, 2.0]);
+    /// assert!(x.is_close(&(&x + 1e-9), 1e-6, 0.0));
+    /// assert!(!x.is_close(&(&x + 1e-3), 1e-6, 0.0));
+    /// ```
+    #[track_caller]
+    pub fn is_close(&self, other: &Tensor, relative: f64, absolute: f64) -> bool {
+        let near = |(a, b): (f64, f64)| a == b || (a - b).abs() <= absolute + relative * b.abs();
+        self.shape() == other.shape() && self.to_vec::<f64>().into_iter().zip(other.to_vec()).all(near)
+    }
+
     /// Whether no element is infinite or NaN.
     pub(crate) fn is_finite_everywhere(&self) -> bool {
         // A finite value times zero is zero; anything else makes the sum NaN.
