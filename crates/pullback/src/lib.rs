@@ -33,6 +33,7 @@ mod error;
 mod graph;
 pub mod memory;
 pub mod number;
+pub mod ode;
 mod ops;
 pub mod save;
 pub mod scalar;

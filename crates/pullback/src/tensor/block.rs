@@ -5,7 +5,7 @@
 
 use super::{Data, History, Link, Node, Tensor, Traced};
 use crate::DType;
-use crate::error::Result;
+use crate::error::{Result, err};
 use crate::ops::{Aval, Op};
 use crate::shape::Shape;
 use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed};
@@ -23,6 +23,11 @@ pub(crate) trait Block: Send + Sync {
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
     fn signature(&self) -> Option<Vec<Aval>> {
         None
+    }
+
+    /// Whether the pullback reaches tensors that the body has captured. If not, capturing one that needs a gradient is an error.
+    fn reaches_captures(&self) -> bool {
+        true
     }
 
     /// Contributions to the inputs, and to older values that the body has captured, from the cotangents of the outputs.
@@ -125,7 +130,15 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     let mut deps = Deps::default();
     inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
     // What the body captured shows in its outputs.
-    outputs.iter().for_each(|t| deps.join(&t.node().deps, t.data().frame()));
+    let mut captured = Deps::default();
+    outputs.iter().for_each(|t| captured.join(&t.node().deps, t.data().frame()));
+    if !captured.is_empty() && !block.reaches_captures() {
+        return Err(fail(err!(
+            Gradient,
+            "the function captures a tensor that needs a gradient, which this rule would not reach; pass it as an argument, or detach it"
+        )));
+    }
+    captured.ids().iter().for_each(|&id| deps.insert(id));
     if deps.is_empty() {
         return Ok(outputs);
     }

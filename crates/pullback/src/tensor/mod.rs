@@ -57,6 +57,10 @@ unsafe impl Send for Tensor {}
 // SAFETY: as above.
 unsafe impl Sync for Tensor {}
 
+// A value does not change, and what gathers gradients is behind locks: a panic leaves nothing half done.
+impl std::panic::UnwindSafe for Tensor {}
+impl std::panic::RefUnwindSafe for Tensor {}
+
 /// Applies an operation: infers the type of the result, computes it, pushes tangents that ride along, and keeps a
 /// record if a live transform will need it.
 #[track_caller]
