@@ -1,7 +1,9 @@
 //! The continuous adjoint: the gradient as the solution of a second equation, backward in time.
 //!
 //! With `a` the cotangent of the state, `da/dt = -aᵀ ∂f/∂y`, and that of the parameters gathers `-aᵀ ∂f/∂p` on the way (L. S.
-//! Pontryagin; R. T. Q. Chen et al., "Neural ordinary differential equations", 2018). The state is solved backward along with it.
+//! Pontryagin; R. T. Q. Chen et al., "Neural ordinary differential equations", 2018). The state on the way comes from the dense
+//! output of a second forward solution. Solving it backward too, as is often done, needs less memory and fails on dissipative
+//! systems: what contracts forward explodes backward (the Lorenz system by e^14.6 in a unit of time).
 
 use super::Dopri5;
 use crate::Tree;
@@ -11,7 +13,8 @@ use crate::transform::{from_leaves, vjp};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// The state at `t1`, whose gradient is computed by the continuous adjoint: the memory does not grow with the number of steps.
+/// The state at `t1`, whose gradient is computed by the continuous adjoint. Between the passes nothing but the inputs is kept; the
+/// pullback holds one solution without its derivatives.
 ///
 /// What `f` captures gets no gradient, so everything that needs one belongs into `p`; a captured tensor that needs one is an error.
 ///
@@ -80,19 +83,18 @@ where
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         let (y0, p) = self.split(&at.x());
-        let end = self.solver.solve(&self.f, &p, &y0, self.t0, self.t1)?;
-        let end = end.end();
+        let forward = self.solver.solve(&self.f, &p, &y0, self.t0, self.t1)?;
+        let end = forward.end();
         let mut gs = gs.iter();
         let a = end.map(&mut |y| gs.next().cloned().flatten().unwrap_or_else(|| y.zeros_like()));
         let gathered = p.map(&mut |t| t.zeros_like());
-        let backward = |t: f64, (y, a, _): &(Y, Y, P), p: &P| {
-            let (dy, pull) = vjp(|(y, p): &(Y, P)| (self.f)(t, y, p), &(y.clone(), p.clone()));
+        let backward = |t: f64, (a, _): &(Y, P), p: &P| {
+            let (_, pull) = vjp(|(y, p): &(Y, P)| (self.f)(t, y, p), &(forward.at(t), p.clone()));
             let (ga, gp) = pull(a);
-            (dy, ga.map(&mut |g| -g), gp.map(&mut |g| -g))
+            (ga.map(&mut |g| -g), gp.map(&mut |g| -g))
         };
-        let state = (end.map(&mut |t| t.clone()), a, gathered);
-        let solution = self.solver.solve(backward, &p, &state, self.t1, self.t0)?;
-        let (_, a, gathered) = solution.end();
+        let solution = self.solver.solve(backward, &p, &(a, gathered), self.t1, self.t0)?;
+        let (a, gathered) = solution.end();
         let gs = a.leaves().into_iter().chain(gathered.leaves()).cloned();
         Ok(at.inputs.iter().map(|i| i.link()).zip(gs).collect())
     }

@@ -6,7 +6,7 @@
 //! - through the solver: [`rk4`] and [`Dopri5`] are made of ordinary operations, so every transform applies to them. Exact for the numbers
 //!   that were computed, of any order, with memory in proportion to the number of steps;
 //! - with checkpoints: [`rk4_checkpointed`] keeps the states of a few steps and computes the others again, with the same result;
-//! - by the continuous adjoint: [`adjoint`] keeps nothing but the end and solves a second equation backward. Its error is
+//! - by the continuous adjoint: [`adjoint`] keeps nothing between the passes and solves a second equation backward. Its error is
 //!   that of the backward solution.
 //!
 //! ```
