@@ -141,7 +141,8 @@ fn map(op: &Op, inputs: &[&Tensor], level: u64, n: usize) -> Result<Data> {
     };
     let lanes: Vec<Lane> = inputs.iter().map(lane).collect();
     let value = match op.batch(&lanes, n) {
-        Some(value) => value?,
+        // Whatever the rule is made of.
+        Some(value) => value.map_err(|e| e.renamed(op.name()))?,
         None => one_by_one(op, &lanes, n)?,
     };
     Ok(Data::Mapped(Box::new(Mapped { level, value })))

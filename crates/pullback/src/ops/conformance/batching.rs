@@ -213,3 +213,27 @@ fn faults_of_batching_are_found() {
     }
     assert!(tried > 250, "only {tried} faults were tried");
 }
+
+/// What batching makes of an ordinary function: one product over all rows, and nothing that an author of batched code would
+/// not have written.
+#[test]
+fn batched_as_by_hand() {
+    let w = Tensor::ones([4, 5]);
+    let f = |x: &Tensor| x.matmul(&w).tanh().sum();
+    let steps = |g: &dyn Fn(&Tensor) -> Tensor| -> Vec<(&str, Shape)> {
+        let input = Aval { dtype: DType::F64, shape: [100, 4].into() };
+        let graph = crate::graph::trace_leaves(|x| Ok(vec![g(&x[0])]), vec![input]).unwrap();
+        // A change of shape copies nothing here.
+        let works = graph.steps.iter().filter(|s| s.op.name() != "reshape");
+        works.map(|s| (s.op.name(), s.avals[0].shape.clone())).collect()
+    };
+    let by_hand = steps(&|xs| xs.matmul(&w).tanh().sum_axes(-1));
+    let batched = steps(&|xs| crate::vmap(f)(xs));
+    assert_eq!(by_hand.iter().map(|s| s.0).collect::<Vec<_>>(), ["matmul", "tanh", "sum"]);
+    assert_eq!(batched, by_hand);
+
+    // Summed over the examples, the gradient of the shared factor is one product too, not the sum of a hundred.
+    let gradient =
+        steps(&|xs| crate::grad(|w: &Tensor| crate::vmap(|x: &Tensor| x.matmul(w).sum())(xs).sum())(&w));
+    assert_eq!(gradient, [("permute", [4, 100].into()), ("matmul", [4, 5].into())]);
+}
