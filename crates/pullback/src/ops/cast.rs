@@ -50,6 +50,10 @@ impl Primitive for Cast {
         Linearity::Linear
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         vec![Sample::new(Cast { to: DType::F64 }, [Draw::new(Domain::any, &[2, 3])])]
     }

@@ -56,6 +56,10 @@ impl Primitive for Compare {
         Uses::NOTHING
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         let draw = || Draw::new(Domain::any, &[2, 3]);
         vec![Sample::new(Compare { relation: Relation::Lt }, [draw(), draw()])]
@@ -99,6 +103,10 @@ impl Primitive for Where {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

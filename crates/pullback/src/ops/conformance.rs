@@ -3,6 +3,8 @@
 //! First order: pullback = central differences along a random direction = pushforward. Second order: the same for the
 //! pullback. Honesty: what `uses` does not name is not there to be read (see `At`), and what it names is needed.
 
+mod batching;
+
 use super::fault::{self, Fault};
 use super::*;
 use crate::check::{Check, Report};

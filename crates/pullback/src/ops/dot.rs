@@ -10,6 +10,13 @@ use smallvec::smallvec;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Dot;
 
+/// The product of matrices `[n, m, k]` with one `[k, p]`, in one piece: the rows of all lanes under each other.
+fn rows_of_lanes(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let (n, m, k, p) = (a.shape()[0], a.shape()[1], a.shape()[2], b.shape()[1]);
+    let rows = a.reshape_to(&[n * m, k].into());
+    bind(Dot, &[&rows, b]).map(|y| y.reshape_to(&[n, m, p].into()))
+}
+
 impl Primitive for Dot {
     const NAME: &'static str = "matmul";
 
@@ -49,6 +56,20 @@ impl Primitive for Dot {
 
     fn linearity(&self) -> Linearity {
         Linearity::Multilinear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        let [a, b] = x else { unreachable!("a product has two factors") };
+        // Further axes lie between the lanes and the matrices: folding would copy.
+        let matrices = x.iter().all(|l| l.value.rank() == 2 + l.mapped as usize);
+        Some(match (a.mapped, b.mapped) {
+            (true, false) if matrices => rows_of_lanes(&a.value, &b.value),
+            // ab = (bᵀaᵀ)ᵀ: the columns of the lanes are the rows of their transposes.
+            (false, true) if matrices => {
+                rows_of_lanes(&b.value.transposed(), &a.value.transposed()).map(|y| y.transposed())
+            }
+            _ => Lane::bind_all(Dot, x, n),
+        })
     }
 
     fn samples() -> Vec<Sample> {

@@ -56,6 +56,33 @@ fn check_slices(x: Arg, index: Arg, axis: usize) -> Result<Shape> {
     Ok((0..x.shape.len()).map(|k| if k == axis { index.shape[0] } else { x.shape[k] }).collect())
 }
 
+/// `[n, .., len, ..]` as `[.., n * len, ..]`: the lanes one after the other along what is axis `axis` of each.
+fn lanes_into_axis(t: &Tensor, axis: usize) -> Tensor {
+    let order = (1..=axis).chain([0]).chain(axis + 1..t.rank()).collect();
+    let mut shape = t.node().shape.without(&[0]).to_vec();
+    shape[axis] *= t.shape()[0];
+    t.permuted(order).reshape_to(&shape.into())
+}
+
+/// `[.., n * len, ..]` as `[n, .., len, ..]`: the inverse of [`lanes_into_axis`].
+fn lanes_from_axis(t: &Tensor, axis: usize, n: usize, len: usize) -> Tensor {
+    let mut shape = t.node().shape.inserted(axis, n).to_vec();
+    shape[axis + 1] = len;
+    let order = std::iter::once(axis).chain((0..shape.len()).filter(|&k| k != axis)).collect();
+    t.reshape_to(&shape.into()).permuted(order)
+}
+
+/// The index `[n, len]` of whole slices along an axis of arrays like `shape`, repeated for each of their elements. It
+/// costs nothing; offsets into one long axis would take longer rows, and let an index reach into another lane.
+fn one_for_each(index: &Tensor, axis: usize, shape: &Shape) -> Tensor {
+    let (n, len) = (index.shape()[0], index.shape()[1]);
+    let along = |other: &dyn Fn(usize) -> usize| -> Shape {
+        let axes = (0..shape.len()).map(|k| if k == axis { len } else { other(k) });
+        std::iter::once(n).chain(axes).collect()
+    };
+    index.reshape_to(&along(&|_| 1)).broadcast_to(along(&|k| shape[k]))
+}
+
 /// `y[.., j, ..] = x[.., index[.., j, ..], ..]` along an axis.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Gather {
@@ -88,6 +115,16 @@ impl Primitive for Gather {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        let [from, index] = x else { unreachable!("gather has two inputs") };
+        if from.mapped {
+            return Some(Lane::bind_all(Gather { axis: self.axis + 1 }, x, n));
+        }
+        // The lanes of the index follow each other along the axis, so that the pullback adds to one array, not to n.
+        let (joined, len) = (lanes_into_axis(&index.value, self.axis), index.value.shape()[self.axis + 1]);
+        Some(bind(*self, &[&from.value, &joined]).map(|y| lanes_from_axis(&y, self.axis, n, len)))
     }
 
     fn samples() -> Vec<Sample> {
@@ -130,6 +167,10 @@ impl Primitive for ScatterAdd {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(ScatterAdd { axis: self.axis + 1 }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -190,6 +231,20 @@ impl Primitive for IndexSelect {
         Linearity::Linear
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        let [from, index] = x else { unreachable!("index_select has two inputs") };
+        Some(match (from.mapped, index.mapped) {
+            (true, false) => bind(IndexSelect { axis: self.axis + 1 }, &[&from.value, &index.value]),
+            (false, _) => bind(*self, &[&from.value, &index.value.flatten()])
+                .map(|y| lanes_from_axis(&y, self.axis, n, index.value.shape()[1])),
+            (true, true) => {
+                let like = from.value.node().shape.without(&[0]);
+                let index = one_for_each(&index.value, self.axis, &like);
+                bind(Gather { axis: self.axis + 1 }, &[&from.value, &index])
+            }
+        })
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |axis, s: &[usize], n: usize| {
             Sample::new(IndexSelect { axis }, [Draw::new(Domain::any, s), Draw::Index(s[axis], n.into())])
@@ -232,9 +287,21 @@ impl Primitive for IndexAdd {
         Linearity::Linear
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        let (to, index, src) = (x[0].spread(n), &x[1], x[2].spread(n));
+        let axis = self.axis + 1;
+        if !index.mapped {
+            return Some(bind(IndexAdd { axis }, &[&to, &index.value, &src]));
+        }
+        let index = one_for_each(&index.value, self.axis, &to.node().shape.without(&[0]));
+        Some(bind(ScatterAdd { axis }, &[&to, &index, &src]))
+    }
+
     fn samples() -> Vec<Sample> {
-        let draws =
-            [Draw::new(Domain::any, &[3, 2]), Draw::Index(3, 4.into()), Draw::new(Domain::any, &[4, 2])];
-        vec![Sample::new(IndexAdd { axis: 0 }, draws)]
+        let of = |axis: usize, s: &[usize], src: &[usize]| {
+            let index = Draw::Index(s[axis], src[axis].into());
+            Sample::new(IndexAdd { axis }, [Draw::new(Domain::any, s), index, Draw::new(Domain::any, src)])
+        };
+        vec![of(0, &[3, 2], &[4, 2]), of(1, &[2, 3], &[2, 4])]
     }
 }

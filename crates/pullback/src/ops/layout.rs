@@ -49,6 +49,10 @@ impl Primitive for Reshape {
         Linearity::Linear
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(Reshape { to: self.to.inserted(0, n) }, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |from: &[usize], to: &[usize]| {
             Sample::new(Reshape { to: to.into() }, [Draw::new(Domain::any, from)])
@@ -101,6 +105,11 @@ impl Primitive for Permute {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        let perm = std::iter::once(0).chain(self.perm.iter().map(|p| p + 1)).collect();
+        Some(Lane::bind_all(Permute { perm }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -172,6 +181,14 @@ impl Primitive for Broadcast {
         Linearity::Linear
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        // The new axes come between the lanes and the old ones.
+        let (lanes, old) = x[0].value.node().shape.split_at(1);
+        let ones = std::iter::repeat_n(&1, self.to.len() - old.len());
+        let apart = x[0].value.reshape_to(&lanes.iter().chain(ones).chain(old).copied().collect());
+        Some(bind(Broadcast { to: self.to.inserted(0, n) }, &[&apart]))
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |from: &[usize], to: &[usize]| {
             Sample::new(Broadcast { to: to.into() }, [Draw::new(Domain::any, from)])
@@ -201,6 +218,11 @@ impl Region {
 
     fn shape(&self) -> Shape {
         self.axes.iter().map(|a| a.2).collect()
+    }
+
+    /// The region in each of `n` lanes.
+    fn of_lanes(&self, n: usize) -> Region {
+        Region { axes: std::iter::once((0, 1, n)).chain(self.axes.iter().copied()).collect() }
     }
 
     /// Where the region lies in an array with these strides.
@@ -242,6 +264,10 @@ impl Primitive for Slice {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(Slice { region: self.region.of_lanes(n) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -305,6 +331,10 @@ impl Primitive for SliceAssign {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(SliceAssign { region: self.region.of_lanes(n) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -382,6 +412,10 @@ impl Primitive for Concat {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(Concat { axis: self.axis + 1 }, x, n))
     }
 
     fn samples() -> Vec<Sample> {

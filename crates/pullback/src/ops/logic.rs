@@ -53,6 +53,10 @@ impl Primitive for Logic {
         Uses::NOTHING
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         let draw = || Draw::Mask([2, 3].into());
         vec![Sample::new(Logic { connective: Connective::Xor }, [draw(), draw()])]
@@ -81,6 +85,10 @@ impl Primitive for Not {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -200,7 +200,7 @@ macro_rules! primitives {
             fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
             pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }
-            pub fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => several() } }
+            fn batch_rule(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => several() } }
             /// The samples of every operation.
             #[cfg(test)]
             pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $(all.extend($P::samples());)* all }
@@ -223,6 +223,16 @@ impl Op {
     #[cfg(test)]
     pub fn pullback(&self, at: &At, g: &Tensor) -> Result<Cotangents> {
         Ok(fault::apply(self, at, g, |op| op.rule(at, g)))
+    }
+
+    #[cfg(not(test))]
+    pub fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        self.batch_rule(x, n)
+    }
+
+    #[cfg(test)]
+    pub fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        fault::apply_batch(self, |op| op.batch_rule(x, n))
     }
 }
 

@@ -28,6 +28,11 @@ fn check_not_empty(axes: &[usize], x: Arg) -> Result<()> {
     }
 }
 
+/// The same axes, where that of the lanes has come before them.
+fn behind_lanes(axes: &[usize]) -> Axes {
+    axes.iter().map(|a| a + 1).collect()
+}
+
 /// A reduced value (or its cotangent) repeated over the shape it was reduced from.
 fn spread(g: &Tensor, axes: &[usize], full: &Shape) -> Tensor {
     g.reshape_to(&full.with_ones(axes)).broadcast_to(full)
@@ -63,6 +68,10 @@ impl Primitive for Sum {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(Sum { axes: behind_lanes(&self.axes) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -119,7 +128,11 @@ macro_rules! extremes {
                 bind(Sum { axes: self.axes.clone() }, &[&(shares(at, &self.axes) * t)])
             }
 
-            fn samples() -> Vec<Sample> {
+            fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all($P { axes: behind_lanes(&self.axes) }, x, n))
+    }
+
+    fn samples() -> Vec<Sample> {
                 let of = |axes: &[usize], s: &[usize]| Sample::new($P { axes: axes.into() }, [Draw::new(Domain::any, s)]);
                 vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2]), of(&[], &[3])]
             }
@@ -170,6 +183,10 @@ impl Primitive for ArgExtreme {
         Uses::NOTHING
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(ArgExtreme { axes: behind_lanes(&self.axes), ..*self }, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         vec![Sample::new(
             ArgExtreme { axes: [1].as_slice().into(), largest: true },
@@ -207,6 +224,10 @@ impl Primitive for Truth {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(Truth { axes: behind_lanes(&self.axes), ..*self }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -247,6 +268,10 @@ impl Primitive for LogSumExp {
     fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
         let t = t[0].as_ref().expect("a pushforward has at least one tangent");
         bind(Sum { axes: self.axes.clone() }, &[&t.gate(weights(at, &self.axes))])
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(LogSumExp { axes: behind_lanes(&self.axes) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -60,6 +60,10 @@ impl Primitive for Softmax {
         bind(SoftmaxPullback, &[at.y(), t])
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| Sample::new(Softmax, [Draw::new(Domain::any, s)]);
         vec![of(&[4]), of(&[3, 3]), of(&[2, 1])]
@@ -93,6 +97,10 @@ impl Primitive for SoftmaxPullback {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0, 1])
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -132,6 +140,10 @@ impl Primitive for LogSoftmax {
         Ok(t - row_sums(&(at.y().exp() * t)))
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| Sample::new(LogSoftmax, [Draw::new(Domain::any, s)]);
         vec![of(&[4]), of(&[3, 3])]
@@ -165,6 +177,10 @@ impl Primitive for LogSoftmaxPullback {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         if needs[0] { Uses::inputs([0, 1]) } else { Uses::inputs([0]) }
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -224,6 +240,10 @@ impl Primitive for CrossEntropy {
         Ok((jacobian * t).sum_axes(-1))
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| {
             let (&n, rows) = s.split_last().expect("a sample has a last axis");
@@ -267,6 +287,10 @@ impl Primitive for CrossEntropyPullback {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         if needs[0] { Uses::inputs([0, 1, 2]) } else { Uses::inputs([0, 1]) }
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

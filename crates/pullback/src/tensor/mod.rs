@@ -30,6 +30,7 @@ use crate::shape::Shape;
 use crate::small::Small;
 use crate::tape::{
     At, Deps, Input, Record, caller, forgets, in_strict_mode, next_id, note_saved, suspended, suspended_all,
+    with_caller,
 };
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
@@ -74,8 +75,11 @@ fn bind_at(op: &Op, inputs: &[&Tensor], location: &'static Location<'static>) ->
     let aval =
         each(inputs, |t| Arg { dtype: t.node().dtype, shape: &t.node().shape }, |args| op.infer(args))?;
     let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
-    let data =
-        if frame == 0 { evaluate(op, inputs, &aval.shape)? } else { interpret(op, inputs, frame, &aval)? };
+    let data = if frame == 0 {
+        evaluate(op, inputs, &aval.shape)?
+    } else {
+        with_caller(location, || interpret(op, inputs, frame, &aval))?
+    };
     let history = record(op, inputs, aval.dtype, frame, location);
     Ok(Node::new(aval.dtype, aval.shape, data, history).into_tensor())
 }
@@ -141,7 +145,8 @@ fn map(op: &Op, inputs: &[&Tensor], level: u64, n: usize) -> Result<Data> {
     };
     let lanes: Vec<Lane> = inputs.iter().map(lane).collect();
     let value = match op.batch(&lanes, n) {
-        Some(value) => value?,
+        // Whatever the rule is made of.
+        Some(value) => value.map_err(|e| e.renamed(op.name()))?,
         None => one_by_one(op, &lanes, n)?,
     };
     Ok(Data::Mapped(Box::new(Mapped { level, value })))

@@ -2,7 +2,7 @@
 
 use super::{Tree, from_leaves};
 use crate::error::{Result, err, or_panic};
-use crate::tape::Level;
+use crate::tape::{Level, with_caller};
 use crate::tensor::{Data, Mapped, Tensor};
 use std::panic::Location;
 
@@ -22,7 +22,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
-    move |x| or_panic(run(&f, x, &[Some(0)], 0).map_err(|e| e.in_op("vmap").at(location)))
+    move |x| or_panic(run(&f, x, &[Some(0)], 0, location).map_err(|e| e.in_op("vmap").at(location)))
 }
 
 /// [`vmap`] over chosen axes: for each tensor of the input, in the order of its leaves, the axis of the examples, or `None` if all
@@ -43,7 +43,7 @@ pub fn vmap_axes<X: Tree, Y: Tree, F: Fn(&X) -> Y>(
 ) -> impl Fn(&X) -> Y + use<X, Y, F> {
     let location = Location::caller();
     let in_axes = in_axes.to_vec();
-    move |x| or_panic(run(&f, x, &in_axes, out_axis).map_err(|e| e.in_op("vmap").at(location)))
+    move |x| or_panic(run(&f, x, &in_axes, out_axis, location).map_err(|e| e.in_op("vmap_axes").at(location)))
 }
 
 fn run<X: Tree, Y: Tree>(
@@ -51,6 +51,7 @@ fn run<X: Tree, Y: Tree>(
     x: &X,
     in_axes: &[Option<isize>],
     out_axis: isize,
+    location: &'static Location<'static>,
 ) -> Result<Y> {
     let leaves = x.leaves();
     let axis = |k: usize| if in_axes.len() == 1 { in_axes[0] } else { in_axes[k] };
@@ -65,20 +66,18 @@ fn run<X: Tree, Y: Tree>(
             wrapped.push((*t).clone());
             continue;
         };
+        let name = if name.is_empty() { "the input".into() } else { format!("input `{name}`") };
         if t.rank() == 0 {
             return Err(err!(
                 Axis,
-                "input `{name}` is a scalar and has no axis of examples; give None for it in vmap_axes"
+                "{name} is a scalar and has no axis of examples; give None for it in vmap_axes"
             ));
         }
-        let value = to_front(t, at)?;
+        let value = with_caller(location, || to_front(t, at)).map_err(|e| e.within(&name))?;
         let n = value.shape()[0];
         match &lanes {
             Some((m, first)) if *m != n => {
-                return Err(err!(
-                    Shape,
-                    "input `{first}` has {m} examples along its axis, input `{name}` has {n}"
-                ));
+                return Err(err!(Shape, "{first} has {m} examples along its axis, {name} has {n}"));
             }
             _ => lanes = Some((n, name)),
         }
@@ -89,12 +88,13 @@ fn run<X: Tree, Y: Tree>(
     };
     let y = f(&from_leaves(x, wrapped));
     let mut failed = None;
-    let out = y.map(&mut |t| {
+    let mut gathered = |t: &Tensor| {
         unwrapped(t, level.id(), n, out_axis).unwrap_or_else(|e| {
-            failed = Some(e);
+            failed = Some(e.within("the output"));
             t.clone()
         })
-    });
+    };
+    let out = with_caller(location, || y.map(&mut gathered));
     failed.map_or(Ok(out), Err)
 }
 

@@ -49,6 +49,10 @@ impl Primitive for Clamp {
         Ok(self.pullback(at, t).remove(0).expect("one input, one cotangent"))
     }
 
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
+    }
+
     fn samples() -> Vec<Sample> {
         // Bounds at a distance from every draw.
         let op = Clamp { low: -1.0, high: 1.0 };

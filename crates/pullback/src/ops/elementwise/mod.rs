@@ -231,8 +231,8 @@ impl Primitive for StopGradient {
         true
     }
 
-    fn batch(&self, x: &[Lane], _: usize) -> Option<Result<Tensor>> {
-        Some(bind(StopGradient, &[&x[0].value]))
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -266,6 +266,10 @@ impl Primitive for Identity {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+        Some(Lane::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
