@@ -540,3 +540,17 @@ mod layout {
         assert_eq!(Tensor::from([[1, 2], [3, 4]]).matmul(&Tensor::from([1, 1])).to_vec::<i32>(), [3, 7]);
     }
 }
+
+/// A tensor that repeats one number is reduced without looking at every element, to the same result.
+#[test]
+fn repeated_numbers_are_reduced_at_once() {
+    let x = Tensor::full([1 << 30, 1 << 10], 0.5f32);
+    assert_eq!(x.sum().item(), 0.5 * 2f64.powi(40));
+    assert_eq!((x.max().item(), x.min_axes(0).shape()), (0.5, &[1 << 10][..]));
+    assert_eq!(x.mean_axes(1).at([7]), 0.5);
+    assert_eq!(Tensor::full([0, 3], f64::INFINITY).sum_axes(0).to_vec::<f64>(), [0.0; 3]);
+    let dense = Tensor::from([3.0, 3.0, 3.0]);
+    assert_eq!(dense.sum().item(), Tensor::full([3], 3.0).sum().item());
+    let g = grad(|x: &Tensor| (x.broadcast_to([1000, 3]) * 2.0).mean())(&Tensor::from([1.0, 2.0, 3.0]));
+    assert!(g.is_close(&Tensor::full([3], 2.0 / 3.0), 1e-14, 0.0), "{g}");
+}

@@ -4,9 +4,10 @@ use super::elementwise::needs_float;
 use super::*;
 use crate::backend::cpu::reduce::{self, extreme};
 use crate::backend::cpu::rows;
-use crate::dtype::{with_float, with_stored};
+use crate::dtype::{Element, Scalar, with_float, with_stored};
 use crate::error::err;
 use crate::shape::Axes;
+use crate::tensor::Data;
 use smallvec::smallvec;
 
 fn check_axes(axes: &[usize], x: Arg) -> Result<()> {
@@ -54,6 +55,16 @@ impl Primitive for Sum {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        // A repeated element is multiplied: the cotangents of sums and means are such, and gradients of broadcasts sum them.
+        if x[0].dtype.is_float() && matches!(x[0].data, Data::Splat(_)) {
+            let n: f64 = self.axes.iter().map(|&a| x[0].shape[a] as f64).product();
+            with_float!(x[0].dtype, T => {
+                let v = x[0].splat::<T>().map_or(0.0, |v| v.to_scalar().to_f64());
+                let sum = if n == 0.0 { 0.0 } else { v * n };
+                out.splat(T::from_scalar(Scalar::F64(sum)));
+            });
+            return Ok(());
+        }
         with_stored!(x[0].dtype, T => reduce::reduce::<T, reduce::Sum>(x[0].view(), &self.axes, out.fill()));
         Ok(())
     }
@@ -111,6 +122,10 @@ macro_rules! extremes {
             }
 
             fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+                if let Data::Splat(_) = x[0].data {
+                    out.set(x[0].data.clone());
+                    return Ok(());
+                }
                 with_stored!(x[0].dtype, T => reduce::reduce::<T, reduce::$P>(x[0].view(), &self.axes, out.fill()));
                 Ok(())
             }
