@@ -1,5 +1,6 @@
-//! A hundred million recorded operations. Slow and large, so asked for by name:
-//! `cargo test --release -p pullback --test tape_memory -- --ignored --test-threads=1`.
+//! A hundred million recorded operations. Too slow without optimisation, so it is a test of release builds:
+//! `cargo test --release -p pullback --test tape_memory`.
+#![cfg(not(debug_assertions))]
 
 use pullback::scalar::{Real, Tape, Var};
 
@@ -26,8 +27,13 @@ fn spin<T: Real>(mut y: T, x: T, n: usize) -> T {
     y
 }
 
+/// One after the other, because the peak is that of the process.
 #[test]
-#[ignore = "needs 3 GiB"]
+fn a_long_tape_and_a_checkpointed_one() {
+    with_checkpoints_in_64_mib();
+    a_hundred_million_operations_in_3_gib();
+}
+
 fn a_hundred_million_operations_in_3_gib() {
     forget_peak();
     let mut tape = Tape::new();
@@ -47,8 +53,6 @@ fn a_hundred_million_operations_in_3_gib() {
     assert!(peak() <= 3 << 30, "{} bytes", peak());
 }
 
-#[test]
-#[ignore = "takes seconds"]
 fn with_checkpoints_in_64_mib() {
     pullback::scalar::free_tapes();
     forget_peak();
