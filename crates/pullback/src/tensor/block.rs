@@ -3,10 +3,10 @@
 //! A block is recorded as one node with its inputs, which stands for all outputs together; each output points to it. What it
 //! means to forward mode and to batching is what its body means to them, unless it brings rules of its own.
 
-use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced};
+use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced, bind};
 use crate::DType;
 use crate::error::{Result, err};
-use crate::ops::{Aval, Lane, Op};
+use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all};
 use smallvec::smallvec;
@@ -129,11 +129,9 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
             };
             avals.into_iter().enumerate().map(output).collect()
         }
-        (Some(Data::Dual(_)), Some(rules)) => {
-            older(inputs, frame, || push(&block, rules, inputs, frame)).map_err(fail)?
-        }
+        (Some(Data::Dual(_)), Some(rules)) => push(&block, rules, inputs, frame).map_err(fail)?,
         (Some(Data::Mapped(m)), Some(rules)) => {
-            older(inputs, frame, || map(rules, inputs, frame, m.value.shape()[0])).map_err(fail)?
+            map(rules, inputs, frame, m.value.shape()[0]).map_err(fail)?
         }
         _ => {
             let bare: Vec<Tensor> = inputs.iter().map(|t| t.bare()).collect();
@@ -171,11 +169,11 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     Ok(outputs.into_iter().enumerate().map(output).collect())
 }
 
-/// Runs `f` without recording for transforms newer than the frame, which record the block as a whole.
-fn older<T>(inputs: &[&Tensor], frame: u64, f: impl FnOnce() -> T) -> T {
+/// The same value without transforms newer than the frame, which record the block as a whole.
+fn older(t: &Tensor, frame: u64) -> Result<Tensor> {
     let mut newer = Deps::default();
-    inputs.iter().for_each(|t| newer.join(&t.node().deps, frame));
-    suspended_all(newer.ids(), f)
+    newer.join(&t.node().deps, frame);
+    if newer.is_empty() { Ok(t.clone()) } else { suspended_all(newer.ids(), || bind(Identity, &[t])) }
 }
 
 /// Forward mode by the block's own rule: the block on the primals, and the rule on the tangents.
@@ -186,10 +184,11 @@ fn push(
     level: u64,
 ) -> Result<Vec<Tensor>> {
     let dual = |t: &&Tensor| match t.data() {
-        Data::Dual(d) if d.level == level => (d.primal.clone(), Some(d.tangent.clone())),
-        _ => (t.bare(), None),
+        Data::Dual(d) if d.level == level => Ok((d.primal.clone(), Some(d.tangent.clone()))),
+        _ => Ok((older(t, level)?, None)),
     };
-    let (x, t): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
+    let pairs = inputs.iter().map(dual).collect::<Result<Vec<_>>>()?;
+    let (x, t): (Vec<Tensor>, Vec<Option<Tensor>>) = pairs.into_iter().unzip();
     let y = bind_block(block.clone(), &x.iter().collect::<Vec<_>>())?;
     no_captures(&y, level - 1)?;
     let dy = rules.pushforward(&x, &y, &t)?;
@@ -203,10 +202,10 @@ fn push(
 /// Batching by the block's own rule.
 fn map(rules: &dyn BlockRules, inputs: &[&Tensor], level: u64, n: usize) -> Result<Vec<Tensor>> {
     let all = |t: &&Tensor| match t.data() {
-        Data::Mapped(m) if m.level == level => m.value.clone(),
-        _ => Lane { value: t.bare(), mapped: false }.spread(n),
+        Data::Mapped(m) if m.level == level => Ok(m.value.clone()),
+        _ => Ok(Lane { value: older(t, level)?, mapped: false }.spread(n)),
     };
-    let x: Vec<Tensor> = inputs.iter().map(all).collect();
+    let x = inputs.iter().map(all).collect::<Result<Vec<Tensor>>>()?;
     let y = bind_block(rules.batched(n), &x.iter().collect::<Vec<_>>())?;
     no_captures(&y, level - 1)?;
     let lanes = |value: Tensor| {

@@ -1,6 +1,7 @@
 //! Function transforms: each a short composition over the tape.
 
 mod checkpoint;
+mod custom;
 mod forward;
 mod jacobian;
 mod linear;
@@ -9,6 +10,7 @@ mod tree;
 mod vmap;
 
 pub use checkpoint::{checkpoint, checkpoint_dynamic};
+pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
 pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
