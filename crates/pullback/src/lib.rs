@@ -53,7 +53,7 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    CustomOp, CustomRule, Path, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, gauss_newton_vp, grad, hessian, hvp, jacfwd, jacobian, jacrev,
+    CustomOp, CustomRule, Path, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
     jvp, linearize, stop_gradient, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
 };
 
@@ -66,7 +66,7 @@ pub fn set_num_threads(n: usize) {
 pub mod prelude {
     pub use crate::{
         CustomOp, DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, detect_anomaly, enable_grad,
-        gauss_newton_vp, grad, grad_of, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, no_grad,
+        gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, no_grad,
         stop_gradient, strict, transpose, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
     };
 }

@@ -6,7 +6,7 @@ mod rule;
 pub use kernel::{CustomOp, custom_op, try_custom_op};
 pub use rule::{CustomRule, custom_rule};
 
-use super::{vjp, vmap};
+use super::{jvp, vjp, vmap};
 use crate::Tensor;
 use crate::error::{Result, err, or_panic};
 use crate::graph::trace_leaves;
@@ -57,7 +57,7 @@ impl Custom {
     fn pulled(&self, x: &[Tensor], y: &[Tensor], g: &[Tensor]) -> Result<Vec<Tensor>> {
         let out = match (&self.pullback, &self.pushforward) {
             (Some(rule), _) => rule(x, y, g)?,
-            (None, Some(rule)) => transposed(|t| rule(x, y, t), x, y, g)?,
+            (None, Some(rule)) => pulled(|t| rule(x, y, t), &zeros(x), g)?,
             (None, None) => return Err(self.no_rule()),
         };
         self.check("pullback", "cotangent of input", &out, x)?;
@@ -89,40 +89,60 @@ impl Custom {
     }
 }
 
-/// The transpose of a linear map from tensors like `from` to tensors like `to`, applied to `g`.
-fn transposed(
-    rule: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>,
-    from: &[Tensor],
-    to: &[Tensor],
+/// The cotangents of the inputs of `f` at `x`; zeros for those that are not of floats, which have no part in it.
+pub(super) fn pulled(
+    f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>,
+    x: &[Tensor],
     g: &[Tensor],
 ) -> Result<Vec<Tensor>> {
-    // What is not of floats has no part in it.
-    let floats = |all: &[Tensor], of: &[Tensor]| -> Vec<Tensor> {
-        all.iter().zip(of).filter(|(_, t)| t.dtype().is_float()).map(|(t, _)| t.clone()).collect()
-    };
-    let zeros: Vec<Tensor> = from.iter().map(|t| t.detach().zeros_like()).collect();
-    let map = |t: &Vec<Tensor>| {
-        let mut t = t.iter();
-        let all = zeros.iter().map(|z| match z.dtype().is_float() {
-            true => t.next().expect("one for each").clone(),
-            false => z.clone(),
-        });
-        rule(&all.collect::<Vec<_>>()).map(|out| floats(&out, to))
-    };
     let failed = std::cell::RefCell::new(None);
-    let guarded = |t: &Vec<Tensor>| {
-        map(t).unwrap_or_else(|e| {
+    let run = |t: &Vec<Tensor>| match f(&with_floats(x, t)) {
+        Ok(y) => floats(&y),
+        Err(e) => {
             failed.replace(Some(e));
-            floats(to, to)
+            Vec::new()
+        }
+    };
+    let (_, pull) = vjp(run, &floats(x));
+    match failed.take() {
+        Some(e) => Err(e),
+        None => Ok(with_floats(&zeros(x), &pull(&floats(g)))),
+    }
+}
+
+/// The tangents of the outputs of `f` at `x`.
+pub(super) fn pushed(
+    f: impl Fn(&[Tensor]) -> Result<Vec<Tensor>>,
+    x: &[Tensor],
+    t: &[Tensor],
+) -> Result<Vec<Tensor>> {
+    let mut failed = None;
+    let run = |t: &Vec<Tensor>| {
+        f(&with_floats(x, t)).unwrap_or_else(|e| {
+            failed = Some(e);
+            Vec::new()
         })
     };
-    let (_, pull) = vjp(guarded, &floats(&zeros, from));
-    if let Some(e) = failed.take() {
-        return Err(e);
-    }
-    let mut found = pull(&floats(g, to)).into_iter();
-    let next = |z: &Tensor| if z.dtype().is_float() { found.next().expect("one for each") } else { z.clone() };
-    Ok(zeros.iter().map(next).collect())
+    let (_, dy) = jvp(run, &floats(x), &floats(t));
+    failed.map_or(Ok(dy), Err)
+}
+
+pub(super) fn zeros(like: &[Tensor]) -> Vec<Tensor> {
+    like.iter().map(|t| t.detach().zeros_like()).collect()
+}
+
+fn floats(all: &[Tensor]) -> Vec<Tensor> {
+    all.iter().filter(|t| t.dtype().is_float()).cloned().collect()
+}
+
+/// `all` with its floats replaced.
+fn with_floats(all: &[Tensor], floats: &[Tensor]) -> Vec<Tensor> {
+    let mut next = floats.iter();
+    let each = |t: &Tensor| match t.dtype().is_float() {
+        true => next.next().expect("one for each").clone(),
+        false => t.clone(),
+    };
+    all.iter().map(each).collect()
 }
 
 impl Block for Custom {
@@ -173,7 +193,7 @@ impl BlockRules for Custom {
             .collect();
         let out = match (&self.pushforward, &self.pullback) {
             (Some(rule), _) => rule(x, y, &t)?,
-            (None, Some(rule)) => transposed(|g| rule(x, y, g), y, x, &t)?,
+            (None, Some(rule)) => pulled(|g| rule(x, y, g), &zeros(y), &t)?,
             (None, None) => return Err(self.no_rule()),
         };
         self.check("pushforward", "tangent of output", &out, y)?;

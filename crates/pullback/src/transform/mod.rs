@@ -3,6 +3,7 @@
 mod checkpoint;
 mod custom;
 mod forward;
+pub mod implicit;
 mod jacobian;
 mod linear;
 mod reverse;
