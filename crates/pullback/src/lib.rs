@@ -54,7 +54,8 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Path, Tree, checkpoint, checkpoint_dynamic, grad, jvp, value_and_grad, vjp, vmap, vmap_axes,
+    CustomOp, CustomRule, Path, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
+    jvp, linearize, stop_gradient, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -65,8 +66,9 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, detect_anomaly, enable_grad, grad, grad_of,
-        jvp, no_grad, strict, value_and_grad, vjp, vmap, vmap_axes,
+        CustomOp, DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, detect_anomaly, enable_grad,
+        gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, no_grad,
+        stop_gradient, strict, transpose, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
     };
 }
 

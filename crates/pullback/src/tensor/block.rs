@@ -1,14 +1,14 @@
 //! Operations of several outputs: a whole function, a loop, a function with a rule of its own.
 //!
 //! A block is recorded as one node with its inputs, which stands for all outputs together; each output points to it. What it
-//! means to forward mode and to batching is what its body means to them.
+//! means to forward mode and to batching is what its body means to them, unless it brings rules of its own.
 
-use super::{Data, History, Link, Node, Tensor, Traced};
+use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced, bind};
 use crate::DType;
 use crate::error::{Result, err};
-use crate::ops::{Aval, Op};
+use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
-use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed};
+use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all};
 use smallvec::smallvec;
 use std::fmt;
 use std::sync::Arc;
@@ -35,6 +35,20 @@ pub(crate) trait Block: Send + Sync {
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         replay(at, gs, |x| self.expand(x))
     }
+
+    /// Rules of its own for every transform, instead of what the body means to it. Its record keeps the outputs, after the inputs.
+    fn rules(&self) -> Option<&dyn BlockRules> {
+        None
+    }
+}
+
+/// What a block means to transforms that do not look into its body.
+pub(crate) trait BlockRules {
+    /// The tangents of the outputs. The block is applied to the primals already.
+    fn pushforward(&self, x: &[Tensor], y: &[Tensor], t: &[Option<Tensor>]) -> Result<Vec<Tensor>>;
+
+    /// The block on `n` lanes at once, which lie along the first axis of all inputs and outputs.
+    fn batched(&self, n: usize) -> Arc<dyn Block>;
 }
 
 /// What the rule of a block sees.
@@ -110,8 +124,8 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     let fail = |e: crate::Error| e.in_op(name).at(location);
     let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
     let innermost = inputs.iter().map(|t| t.data()).find(|d| frame != 0 && d.frame() == frame);
-    let outputs = match (innermost, block.signature()) {
-        (Some(Data::Traced(t)), Some(avals)) => {
+    let outputs = match (innermost, block.rules()) {
+        (Some(Data::Traced(t)), _) if let Some(avals) = block.signature() => {
             let op = Op::Block(block.clone());
             let at = t.trace.push(&op, inputs, avals.clone().into()).map_err(fail)?;
             let output = |(slot, aval): (usize, Aval)| {
@@ -120,11 +134,19 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
             };
             avals.into_iter().enumerate().map(output).collect()
         }
+        (Some(Data::Dual(_)), Some(rules)) => push(&block, rules, inputs, frame).map_err(fail)?,
+        (Some(Data::Mapped(m)), Some(rules)) => {
+            map(rules, inputs, frame, m.value.shape()[0]).map_err(fail)?
+        }
         _ => {
             let bare: Vec<Tensor> = inputs.iter().map(|t| t.bare()).collect();
             // A concrete run need not be recorded for anyone. Inside a wrapped one, older transforms look on.
             let run = || block.expand(&bare);
-            if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?
+            let outputs = if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?;
+            if block.rules().is_some() {
+                no_captures(&outputs, frame).map_err(fail)?;
+            }
+            outputs
         }
     };
     let mut deps = Deps::default();
@@ -142,7 +164,9 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     if deps.is_empty() {
         return Ok(outputs);
     }
-    let saved = inputs.iter().map(|t| Input::Saved((*t).clone())).collect();
+    let kept: &[Tensor] = if block.rules().is_some() { &outputs } else { &[] };
+    let saved = inputs.iter().map(|t| (*t).clone()).chain(kept.iter().map(Tensor::bare));
+    let saved = saved.map(Input::Saved).collect();
     let record = Record { op: Op::Block(block), inputs: saved, location };
     let history = History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
     let whole = Node::new(DType::Bool, Shape::default(), Data::Gone, history).into_tensor();
@@ -156,4 +180,63 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
         Node::new(t.dtype(), t.node().shape.clone(), t.data().clone(), history).into_tensor()
     };
     Ok(outputs.into_iter().enumerate().map(output).collect())
+}
+
+/// The same value without transforms newer than the frame, which record the block as a whole.
+fn older(t: &Tensor, frame: u64) -> Result<Tensor> {
+    let mut newer = Deps::default();
+    newer.join(&t.node().deps, frame);
+    if newer.is_empty() { Ok(t.clone()) } else { suspended_all(newer.ids(), || bind(Identity, &[t])) }
+}
+
+/// Forward mode by the block's own rule: the block on the primals, and the rule on the tangents.
+fn push(
+    block: &Arc<dyn Block>,
+    rules: &dyn BlockRules,
+    inputs: &[&Tensor],
+    level: u64,
+) -> Result<Vec<Tensor>> {
+    let dual = |t: &&Tensor| match t.data() {
+        Data::Dual(d) if d.level == level => Ok((d.primal.clone(), Some(d.tangent.clone()))),
+        _ => Ok((older(t, level)?, None)),
+    };
+    let pairs = inputs.iter().map(dual).collect::<Result<Vec<_>>>()?;
+    let (x, t): (Vec<Tensor>, Vec<Option<Tensor>>) = pairs.into_iter().unzip();
+    let y = bind_block(block.clone(), &x.iter().collect::<Vec<_>>())?;
+    no_captures(&y, level - 1)?;
+    let dy = rules.pushforward(&x, &y, &t)?;
+    let pair = |(primal, tangent): (Tensor, Tensor)| {
+        let (dtype, shape) = (primal.dtype(), primal.node().shape.clone());
+        Tensor::new(dtype, shape, Data::Dual(Box::new(Dual { level, primal, tangent })))
+    };
+    Ok(y.into_iter().zip(dy).map(pair).collect())
+}
+
+/// Batching by the block's own rule.
+fn map(rules: &dyn BlockRules, inputs: &[&Tensor], level: u64, n: usize) -> Result<Vec<Tensor>> {
+    let all = |t: &&Tensor| match t.data() {
+        Data::Mapped(m) if m.level == level => Ok(m.value.clone()),
+        _ => Ok(Lane { value: older(t, level)?, mapped: false }.spread(n)),
+    };
+    let x = inputs.iter().map(all).collect::<Result<Vec<Tensor>>>()?;
+    let y = bind_block(rules.batched(n), &x.iter().collect::<Vec<_>>())?;
+    no_captures(&y, level - 1)?;
+    let lanes = |value: Tensor| {
+        let shape = value.node().shape.without(&[0]);
+        Tensor::new(value.dtype(), shape, Data::Mapped(Box::new(Mapped { level, value })))
+    };
+    Ok(y.into_iter().map(lanes).collect())
+}
+
+/// A rule knows of the inputs only: what reaches the outputs by another way would lose its derivative.
+fn no_captures(outputs: &[Tensor], frame: u64) -> Result<()> {
+    let hidden = |t: &Tensor| t.data().frame() > frame || t.node().deps.ids().iter().any(|&id| id > frame);
+    match outputs.iter().any(hidden) {
+        true => Err(err!(
+            Gradient,
+            "the function captures a tensor that is differentiated or mapped, of which its rule knows nothing; make it an \
+             input, or detach it"
+        )),
+        false => Ok(()),
+    }
 }

@@ -15,7 +15,7 @@ mod random;
 mod slicing;
 
 pub use autograd::{grad_of, try_grad_of};
-pub(crate) use block::{Block, BlockAt, bind_block};
+pub(crate) use block::{Block, BlockAt, BlockRules, bind_block};
 pub(crate) use data::{Data, Dual, Mapped, Output, Strided, Traced, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{History, Link, Node, alive};
@@ -182,7 +182,7 @@ fn record(
     if deps.is_empty() {
         return History::default();
     }
-    if forgets() {
+    if forgets(&deps) {
         return History { deps, id: next_id(), ..History::default() };
     }
     let uses = each(inputs, |t| !t.node().deps.is_empty(), |needs| op.uses(needs));

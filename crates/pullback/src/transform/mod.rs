@@ -1,14 +1,21 @@
 //! Function transforms: each a short composition over the tape.
 
 mod checkpoint;
+mod custom;
 mod forward;
+pub mod implicit;
+mod jacobian;
+mod linear;
 mod reverse;
 mod tree;
 mod vmap;
 
 pub use checkpoint::{checkpoint, checkpoint_dynamic};
+pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
-pub use reverse::{grad, value_and_grad, vjp};
+pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
+pub use linear::{linearize, stop_gradient, transpose};
+pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub(crate) use tree::from_leaves;
 pub use tree::{Path, Tree};
 pub use vmap::{vmap, vmap_axes};

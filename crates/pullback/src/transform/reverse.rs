@@ -48,13 +48,13 @@ impl<X: Tree> Inputs<X> {
     }
 }
 
-/// The value and the gradient of a function of a tree.
-fn run<X: Tree>(
-    f: &impl Fn(&X) -> Tensor,
+/// The value, the gradient and the auxiliary output of a function of a tree.
+fn run<X: Tree, A: Tree>(
+    f: impl Fn(&X) -> (Tensor, A),
     x: &X,
     name: &'static str,
     location: &'static Location<'static>,
-) -> Result<(Tensor, X)> {
+) -> Result<(Tensor, X, A)> {
     // A number is a tree without leaves, and would come back as it is: better no gradient than that one.
     if x.leaves().is_empty() {
         let e = err!(
@@ -64,7 +64,7 @@ fn run<X: Tree>(
         return Err(e.in_op(name).at(location));
     }
     let inputs = Inputs::new(x, name, location)?;
-    let y = f(&inputs.tree);
+    let (y, aux) = f(&inputs.tree);
     if y.numel() != 1 {
         let e = err!(
             Gradient,
@@ -79,9 +79,10 @@ fn run<X: Tree>(
     } else {
         Seeds::new()
     };
-    drop(y); // The walk is the last to hold the graph, and frees it as it goes.
+    let kept = aux.map(&mut |t| t.without(inputs.level.id()));
+    drop((y, aux)); // The walk is the last to hold the graph, and frees it as it goes.
     let g = inputs.pull(seeds)?;
-    Ok((value, g))
+    Ok((value, g, kept))
 }
 
 /// The gradient of a scalar function: a function of the same argument that returns the gradient in its type.
@@ -98,7 +99,7 @@ fn run<X: Tree>(
 #[track_caller]
 pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
     let location = Location::caller();
-    move |x| or_panic(run(&f, x, "grad", location)).1
+    move |x| or_panic(run(|x| (f(x), ()), x, "grad", location)).1
 }
 
 /// Like [`grad`], with the value of the function as well.
@@ -112,7 +113,29 @@ pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
 #[track_caller]
 pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Tensor, X) {
     let location = Location::caller();
-    move |x| or_panic(run(&f, x, "value_and_grad", location))
+    move |x| {
+        let (y, g, ()) = or_panic(run(|x| (f(x), ()), x, "value_and_grad", location));
+        (y, g)
+    }
+}
+
+/// [`value_and_grad`] of a function that returns something else besides: the value, the gradient, and the rest, which is not
+/// differentiated.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let f = |x: &Tensor| {
+///     let y = x.square();
+///     (y.sum(), y)
+/// };
+/// let (value, g, squares) = value_and_grad_aux(f)(&Tensor::from([1.0, 2.0]));
+/// assert_eq!((value.item(), g.to_vec::<f64>()), (5.0, vec![2.0, 4.0]));
+/// assert_eq!(squares.to_vec::<f64>(), [1.0, 4.0]);
+/// ```
+#[track_caller]
+pub fn value_and_grad_aux<X: Tree, A: Tree, F: Fn(&X) -> (Tensor, A)>(f: F) -> impl Fn(&X) -> (Tensor, X, A) {
+    let location = Location::caller();
+    move |x| or_panic(run(&f, x, "value_and_grad_aux", location))
 }
 
 /// The value of a function and its pullback: a function from cotangents of the output to cotangents of the input, which
@@ -123,6 +146,15 @@ pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Ten
 /// let (y, pull) = vjp(|x: &Tensor| x.sin(), &Tensor::from([0.0, 1.0]));
 /// assert_eq!(y.shape(), [2]);
 /// assert_eq!(pull(&Tensor::from([1.0, 0.0])).to_vec::<f64>(), [1.0, 0.0]);
+/// ```
+///
+/// Several cotangents are pulled back at once by [`vmap`](crate::vmap):
+///
+/// ```
+/// use pullback::prelude::*;
+/// let (_, pull) = vjp(|x: &Tensor| x.square(), &Tensor::from([1.0, 2.0]));
+/// let gs = Tensor::from([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
+/// assert_eq!(vmap(pull)(&gs).to_vec::<f64>(), [2.0, 0.0, 0.0, 4.0, 2.0, 4.0]);
 /// ```
 #[track_caller]
 pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y) -> X + use<X, Y, F>) {

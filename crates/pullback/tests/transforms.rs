@@ -1,0 +1,141 @@
+//! The transforms, each on its own. How they combine is in `composition`.
+
+use pullback::prelude::*;
+
+fn three(x: &Tensor) -> Tensor {
+    Tensor::stack(&[x.get(0) * x.get(1), x.get(0).sin(), x.get(1).exp()], 0)
+}
+
+fn rosenbrock(x: &Tensor) -> Tensor {
+    (1.0 - x.get(0)).square() + 100.0 * (x.get(1) - x.get(0).square()).square()
+}
+
+#[track_caller]
+fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
+    assert_eq!(a.shape(), b.shape());
+    for (a, b) in a.to_vec::<f64>().into_iter().zip(b.to_vec::<f64>()) {
+        assert!((a - b).abs() <= tolerance * (1.0 + a.abs().max(b.abs())), "{a} and {b}");
+    }
+}
+
+/// What a panicking form says.
+fn message<T>(panics: impl FnOnce() -> T) -> String {
+    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).err().expect("no panic");
+    match payload.downcast::<String>() {
+        Ok(text) => *text,
+        Err(payload) => payload.downcast_ref::<&str>().expect("a message").to_string(),
+    }
+}
+
+#[test]
+fn rows_and_columns_are_the_same_matrix() {
+    let x = Tensor::from([2.0, 3.0]);
+    let expected = [3.0, 2.0, 2f64.cos(), 0.0, 0.0, 3f64.exp()];
+    for j in [jacobian(three)(&x), jacfwd(three)(&x), jacrev(three)(&x)] {
+        assert_eq!(j.shape(), [3, 2]);
+        assert_eq!(j.to_vec::<f64>(), expected);
+    }
+}
+
+#[test]
+fn a_jacobian_has_the_axes_of_the_output_and_then_of_the_input() {
+    let x = Tensor::from([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let f = |x: &Tensor| x.t().square();
+    for j in [jacobian(f)(&x), jacfwd(f)(&x), jacrev(f)(&x)] {
+        assert_eq!(j.shape(), [3, 2, 2, 3]);
+        assert_eq!(j.at([2, 1, 1, 2]), 12.0);
+        assert_eq!(j.sum().item(), 42.0);
+    }
+    assert_eq!(jacobian(|x: &Tensor| x.sum())(&x).shape(), [2, 3]);
+    assert_eq!(jacfwd(|x: &Tensor| x.exp())(&Tensor::zeros([0])).shape(), [0, 0]);
+    assert_eq!(jacrev(|x: &Tensor| x.exp())(&Tensor::from([1f32])).dtype(), DType::F32);
+    // A function that does not depend on its input has a Jacobian of zeros.
+    assert_eq!(jacfwd(|_: &Tensor| Tensor::ones([2]))(&Tensor::from([1.0])).to_vec::<f64>(), [0.0, 0.0]);
+}
+
+#[test]
+fn a_jacobian_of_integers_is_refused() {
+    let e = message(|| jacfwd(|x: &Tensor| x.clone())(&Tensor::from([1, 2])));
+    assert!(e.contains("only floats") && e.contains("transforms.rs"), "{e}");
+}
+
+#[test]
+fn hessians() {
+    let at = Tensor::from([-1.2, 1.0]);
+    let h = hessian(rosenbrock)(&at);
+    close(&h, &Tensor::from([[1330.0, 480.0], [480.0, 200.0]]), 1e-13);
+    let v = Tensor::from([1.0, -2.0]);
+    close(&hvp(rosenbrock, &at, &v), &h.matmul(&v), 1e-13);
+}
+
+#[test]
+fn a_gauss_newton_product_is_that_of_the_matrices() {
+    let x = Tensor::from([0.3, 0.7]);
+    let v = Tensor::from([1.5, -0.5]);
+    let loss = |y: &Tensor| y.square().square().sum();
+    let (j, h) = (jacobian(three)(&x), hessian(loss)(&three(&x)));
+    close(&gauss_newton_vp(three, loss, &x, &v), &j.t().matmul(&h.matmul(&j.matmul(&v))), 1e-13);
+}
+
+#[test]
+fn auxiliary_outputs_are_values_only() {
+    let f = |x: &Tensor| (x.square().sum(), (x.exp(), vec![x.clone()]));
+    let (y, g, (e, same)) = value_and_grad_aux(f)(&Tensor::from([1.0, 2.0]));
+    assert_eq!((y.item(), g.to_vec::<f64>()), (5.0, vec![2.0, 4.0]));
+    assert_eq!(e.to_vec::<f64>(), Tensor::from([1.0, 2.0]).exp().to_vec::<f64>());
+    assert_eq!(same[0].to_vec::<f64>(), [1.0, 2.0]);
+    // An outer gradient still sees them.
+    let outer = grad(|x: &Tensor| value_and_grad_aux(f)(x).2.0.sum())(&Tensor::from([0.5]));
+    close(&outer, &Tensor::from([0.5f64.exp()]), 1e-15);
+}
+
+#[test]
+fn a_linearized_function_runs_once() {
+    let runs = std::cell::Cell::new(0);
+    let f = |x: &Tensor| {
+        runs.set(runs.get() + 1);
+        // Reading a value is allowed: the primal is known.
+        if x.get(0).item() > 0.0 { three(x) } else { x.clone() }
+    };
+    let x = Tensor::from([2.0, 3.0]);
+    let (y, push) = linearize(f, &x);
+    assert_eq!(y.to_vec::<f64>(), three(&x).to_vec::<f64>());
+    for t in [Tensor::from([1.0, 0.0]), Tensor::from([-0.5, 2.0])] {
+        assert_eq!(push(&t).to_vec::<f64>(), jvp(three, &x, &t).1.to_vec::<f64>());
+    }
+    assert_eq!(runs.get(), 1);
+    let e = message(|| push(&Tensor::from([1.0])));
+    assert!(e.contains("linearize") && e.contains("[1]") && e.contains("transforms.rs"), "{e}");
+}
+
+#[test]
+fn a_linearized_function_of_a_tree() {
+    let f = |(a, b): &(Tensor, Vec<Tensor>)| [a * &b[0], b[1].sin()];
+    let x = (Tensor::scalar(2.0), vec![Tensor::scalar(3.0), Tensor::scalar(0.0)]);
+    let t = (Tensor::scalar(1.0), vec![Tensor::scalar(10.0), Tensor::scalar(5.0)]);
+    let [a, b] = linearize(f, &x).1(&t);
+    assert_eq!((a.item(), b.item()), (23.0, 5.0));
+}
+
+#[test]
+fn a_transpose_satisfies_its_definition() {
+    let a = Tensor::randn(Key::new(1), [3, 4], DType::F64);
+    let f = |x: &Tensor| a.matmul(x) * 2.0;
+    let (x, g) = (Tensor::randn(Key::new(2), [4], DType::F64), Tensor::randn(Key::new(3), [3], DType::F64));
+    close(&f(&x).dot(&g), &transpose(f, &x)(&g).dot(&x), 1e-14);
+    // Twice is once.
+    close(&transpose(|g: &Tensor| transpose(f, &x)(g), &g)(&x), &f(&x), 1e-14);
+    let e = message(|| transpose(|x: &Tensor| x + 1.0, &x));
+    assert!(e.contains("not linear") && e.contains("transforms.rs"), "{e}");
+}
+
+#[test]
+fn a_stopped_gradient_stops_both_modes() {
+    let f = |x: &Tensor| {
+        let (a, b) = stop_gradient(&(x.clone(), x.square()));
+        a * x + b
+    };
+    let x = Tensor::scalar(3.0);
+    assert_eq!(grad(f)(&x).item(), 3.0);
+    assert_eq!(jvp(f, &x, &Tensor::scalar(1.0)).1.item(), 3.0);
+}
