@@ -53,7 +53,9 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Path, Tree, checkpoint, checkpoint_dynamic, grad, jvp, value_and_grad, vjp, vmap, vmap_axes,
+    Path, Schedule, Steps, Tree, associative_scan, checkpoint, checkpoint_dynamic, cond, fori, grad, jvp, map_over,
+    scan, scan_checkpointed, scan_checkpointed_dynamic, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop,
+    while_loop_bounded,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -64,8 +66,10 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, detect_anomaly, enable_grad, grad, grad_of,
-        jvp, no_grad, strict, value_and_grad, vjp, vmap, vmap_axes,
+        DType, Key, Schedule, Tensor, Tree, associative_scan, checkpoint, checkpoint_dynamic, cond,
+        detect_anomaly, enable_grad, fori, grad, grad_of, jvp, map_over, no_grad, scan, scan_checkpointed,
+        scan_checkpointed_dynamic, strict, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop,
+        while_loop_bounded,
     };
 }
 

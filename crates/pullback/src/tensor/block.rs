@@ -20,6 +20,11 @@ pub(crate) trait Block: Send + Sync {
     /// What it does, in operations.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>>;
 
+    /// [`expand`](Block::expand), and the block to record for this run if it keeps more of it than the inputs.
+    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+        Ok((self.expand(x)?, None))
+    }
+
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
     fn signature(&self) -> Option<Vec<Aval>> {
         None
@@ -105,7 +110,8 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     let fail = |e: crate::Error| e.in_op(name).at(location);
     let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
     let innermost = inputs.iter().map(|t| t.data()).find(|d| frame != 0 && d.frame() == frame);
-    let outputs = match (innermost, block.signature()) {
+    let mut block = block;
+    let outputs: Vec<Tensor> = match (innermost, block.signature()) {
         (Some(Data::Traced(t)), Some(avals)) => {
             let op = Op::Block(block.clone());
             let at = t.trace.push(&op, inputs, avals.clone().into()).map_err(fail)?;
@@ -118,8 +124,10 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
         _ => {
             let bare: Vec<Tensor> = inputs.iter().map(|t| t.bare()).collect();
             // A concrete run need not be recorded for anyone. Inside a wrapped one, older transforms look on.
-            let run = || block.expand(&bare);
-            if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?
+            let run = || block.run_to_record(&bare);
+            let (outputs, ran) = if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?;
+            block = ran.unwrap_or(block);
+            outputs
         }
     };
     let mut deps = Deps::default();

@@ -1,12 +1,17 @@
 //! Function transforms: each a short composition over the tape.
 
 mod checkpoint;
+pub(crate) mod control;
 mod forward;
 mod reverse;
 mod tree;
 mod vmap;
 
 pub use checkpoint::{checkpoint, checkpoint_dynamic};
+pub use control::{
+    Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed, scan_checkpointed_dynamic, switch,
+    while_loop, while_loop_bounded,
+};
 pub use forward::jvp;
 pub use reverse::{grad, value_and_grad, vjp};
 pub(crate) use tree::from_leaves;
