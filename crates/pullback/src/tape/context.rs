@@ -5,14 +5,14 @@ use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::Location;
 
-use super::level::AMBIENT;
+use super::level::{AMBIENT, Deps, newest};
 
 type SavedBy = (&'static str, &'static Location<'static>);
 
 thread_local! {
     static SUSPENDED: RefCell<SmallVec<[u64; 4]>> = const { RefCell::new(SmallVec::new_const()) };
     static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
-    static FORGETS: Cell<bool> = const { Cell::new(false) };
+    static FORGETS: Cell<u64> = const { Cell::new(0) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static STRICT: RefCell<Option<HashMap<u64, SavedBy>>> = const { RefCell::new(None) };
 }
@@ -81,16 +81,19 @@ pub(crate) fn resumed<T>(level: u64, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Runs `f` so that results know what they depend on, but not how they were made: nothing is saved.
+/// Runs `f` so that results know which of the transforms that exist now they depend on, but not how they were made: nothing is saved.
+/// Transforms that begin inside record as ever.
 pub(crate) fn forgetting<T>(f: impl FnOnce() -> T) -> T {
-    let before = FORGETS.replace(true);
+    let before = FORGETS.replace(newest());
     let _restore = Restore(|| FORGETS.set(before));
     f()
 }
 
+/// Whether no transform that records wants a value with these dependencies.
 #[inline]
-pub(crate) fn forgets() -> bool {
-    FORGETS.get()
+pub(crate) fn forgets(deps: &Deps) -> bool {
+    let newest = FORGETS.get();
+    newest != 0 && deps.ids().iter().all(|&id| id <= newest)
 }
 
 /// The line that an operation is recorded under: inside a rule, that of the forward operation it belongs to.

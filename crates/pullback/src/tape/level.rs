@@ -44,6 +44,11 @@ impl Drop for Level {
     }
 }
 
+/// The largest id that a transform that began before now can have.
+pub(super) fn newest() -> u64 {
+    NEXT.load(Relaxed) * SLOTS - 1
+}
+
 fn is_alive(id: u64) -> bool {
     id == AMBIENT || id.is_multiple_of(SLOTS) || LIVE[(id % SLOTS) as usize].load(Relaxed) == id
 }

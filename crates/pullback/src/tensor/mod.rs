@@ -173,7 +173,7 @@ fn record(
     if deps.is_empty() {
         return History::default();
     }
-    if forgets() {
+    if forgets(&deps) {
         return History { deps, id: next_id(), ..History::default() };
     }
     let uses = each(inputs, |t| !t.node().deps.is_empty(), |needs| op.uses(needs));

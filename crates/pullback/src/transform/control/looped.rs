@@ -11,7 +11,7 @@ use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 /// One step of a loop on leaves: state, item and shared inputs to the next state and the outputs.
 pub(super) trait Body: Send + Sync {
@@ -78,14 +78,15 @@ pub(super) struct Loop {
     stacks: bool,
     /// How many of the inputs are stacked.
     pub items: usize,
-    /// The states kept by the run that this is the record of.
-    pub kept: Option<Kept<Vec<Tensor>>>,
+    /// The states kept by the run that this is the record of. The first pullback takes them, since those that it has done with make
+    /// room for others; a second one computes them again.
+    pub kept: Arc<Mutex<Option<Kept<Vec<Tensor>>>>>,
 }
 
 impl Loop {
     pub fn new(name: &'static str, body: Arc<dyn Body>, steps: usize, schedule: Schedule) -> Result<Loop> {
         Kept::<()>::new(schedule, steps)?;
-        Ok(Loop { name, body, range: 0..steps, schedule, stacks: true, items: 0, kept: None })
+        Ok(Loop { name, body, range: 0..steps, schedule, stacks: true, items: 0, kept: Arc::default() })
     }
 
     pub fn bind(mut self, state: &[&Tensor], stacked: &[&Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -96,7 +97,7 @@ impl Loop {
 
     /// A part of the loop, for its states alone.
     pub fn part(&self, range: Range<usize>) -> Loop {
-        Loop { range, stacks: false, kept: None, ..self.clone() }
+        Loop { range, stacks: false, kept: Arc::default(), ..self.clone() }
     }
 
     /// The inputs by their kinds.
@@ -152,7 +153,7 @@ impl Block for Loop {
     fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
         let mut kept = Kept::new(self.schedule, self.range.len())?;
         let outputs = self.run(x, |k, state| kept.offer(k, || state.to_vec()))?;
-        Ok((outputs, Some(Arc::new(Loop { kept: Some(kept), ..self.clone() }))))
+        Ok((outputs, Some(Arc::new(Loop { kept: Arc::new(Mutex::new(Some(kept))), ..self.clone() }))))
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {

@@ -22,6 +22,7 @@ pub(super) struct Reversal<'a> {
     rows: Slices,
     /// Which outputs those are.
     has_rows: Vec<bool>,
+    kept: Option<Kept<Vec<Tensor>>>,
     /// Another transform looks on: an outer one that differentiates this pullback, or a trace.
     watched: bool,
 }
@@ -41,23 +42,25 @@ impl<'a> Reversal<'a> {
         let x = at.x();
         // The transform that is served here is suspended, so these are the others.
         let mut others = Deps::default();
-        let kept = of.kept.iter().flat_map(|k| k.states()).flat_map(|(_, state)| state);
-        x.iter().chain(kept).for_each(|t| others.join(&t.node().deps, 0));
+        let kept = of.kept.lock().unwrap_or_else(|e| e.into_inner()).take();
+        let states = kept.iter().flat_map(|k| k.states()).flat_map(|(_, state)| state);
+        x.iter().chain(states).for_each(|t| others.join(&t.node().deps, 0));
         let stacked: Vec<Tensor> = of.split(&x).1.iter().map(|t| t.without(at.level)).collect();
         let items = Slices::new(&stacked.iter().collect::<Vec<_>>())?;
         let has_rows: Vec<bool> = gs.iter().skip(of.body.width()).map(Option::is_some).collect();
         let rows = Slices::new(&gs.iter().skip(of.body.width()).flatten().collect::<Vec<_>>())?;
         let watched = !others.is_empty() || in_trace(&x.iter().collect::<Vec<_>>());
-        Ok(Reversal { of, at, x, items, rows, has_rows, watched })
+        Ok(Reversal { of, at, x, items, rows, has_rows, kept, watched })
     }
 
     /// The contributions to the inputs and to what the steps have captured.
-    pub fn run(&self, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+    pub fn run(mut self, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         let width = self.of.body.width();
         let mut state = gs[..gs.len().min(width)].to_vec();
         state.resize(width, None);
         let mut to = Cotangents { state, items: vec![Vec::new(); self.of.items], shared: BTreeMap::new() };
-        self.kept()?.reverse(
+        let kept = self.kept.take();
+        self.kept(kept)?.reverse(
             |state, from, to| self.advance(state, from, to),
             |state, from, end| self.pull(state, from, end, &mut to),
         )?;
@@ -74,10 +77,10 @@ impl<'a> Reversal<'a> {
     }
 
     /// The kept states. For an outer transform they are computed again from the inputs, so that it sees where they come from.
-    fn kept(&self) -> Result<Kept<Vec<Tensor>>> {
-        let kept = match &self.of.kept {
-            Some(kept) if !self.watched => return Ok(kept.clone()),
-            Some(kept) => kept.clone(),
+    fn kept(&self, kept: Option<Kept<Vec<Tensor>>>) -> Result<Kept<Vec<Tensor>>> {
+        let kept = match kept {
+            Some(kept) if !self.watched => return Ok(kept),
+            Some(kept) => kept,
             None => self.of.places()?,
         };
         let mut state: Vec<Tensor> = self.of.split(&self.x).0.iter().map(|t| t.without(self.at.level)).collect();
