@@ -4,3 +4,8 @@
 #[path = "contract/core.rs"]
 #[rustfmt::skip]
 mod tensors_and_gradients;
+
+#[allow(clippy::needless_borrows_for_generic_args, reason = "kept word for word")]
+#[path = "contract/transforms.rs"]
+#[rustfmt::skip]
+mod composable_transforms;

@@ -5,39 +5,29 @@
 
 use super::Var;
 use super::tape::{Tape, Taped, external, with_idle_tape};
+use crate::error::or_panic;
+use crate::transform::control::schedule::{Kept, Schedule};
+use std::convert::Infallible;
 use std::rc::Rc;
-
-/// How many steps `s` states can reverse with at most `r` repetitions of each: `C(s + r, s)`, as far as that fits.
-fn reach(s: usize, r: usize) -> usize {
-    (1..=s).try_fold(1usize, |c, k| c.checked_mul(r + k).map(|c| c / k)).unwrap_or(usize::MAX)
-}
-
-/// How far from the start of a loop of `n` steps the next state is kept, when there is room for `s` states, the one at the
-/// start included.
-fn next_state(n: usize, s: usize) -> usize {
-    debug_assert!(n > 1 && s > 1);
-    let r = (1..).find(|&r| reach(s, r) >= n).expect("reach grows without bound");
-    // Any place with `reach(s, r - 2) <= first part <= reach(s, r - 1)`, and the like for the second part, is best.
-    let first = if r >= 2 { reach(s, r - 2) } else { 0 };
-    first.max(n.saturating_sub(reach(s - 1, r))).clamp(1, n - 1)
-}
-
-/// What is kept of the loop: its states at some steps, the first at 0.
-type States<T> = Vec<(usize, Rc<[T]>)>;
 
 struct Loop<T: Taped, F> {
     step: F,
     steps: usize,
-    snapshots: usize,
     parameters: Vec<T>,
-    kept: States<T>,
+    kept: Kept<Rc<[T]>>,
 }
 
 impl<T: Taped, F: Fn(usize, &[Var<T>], &[Var<T>]) -> Vec<Var<T>>> Loop<T, F> {
     /// The state after the steps `from..to`. Constants record nothing, so this leaves no trace on any tape.
-    fn advance(&self, mut state: Vec<T>, from: usize, to: usize) -> Vec<T> {
+    fn advance(&self, state: Vec<T>, from: usize, to: usize) -> Vec<T> {
+        self.walk(state, from, to, |_, _| {})
+    }
+
+    /// [`advance`](Loop::advance), with a look at the state before each step.
+    fn walk(&self, mut state: Vec<T>, from: usize, to: usize, mut look: impl FnMut(usize, &[T])) -> Vec<T> {
         let parameters: Vec<Var<T>> = self.parameters.iter().map(|&p| Var::fixed(p)).collect();
         for k in from..to {
+            look(k, &state);
             let fixed: Vec<Var<T>> = state.iter().map(|&x| Var::fixed(x)).collect();
             state = (self.step)(k, &fixed, &parameters).iter().map(|x| x.inner()).collect();
         }
@@ -46,39 +36,22 @@ impl<T: Taped, F: Fn(usize, &[Var<T>], &[Var<T>]) -> Vec<Var<T>>> Loop<T, F> {
 
     /// Runs the loop and keeps the states that the first part of the sweep begins with.
     fn run(&mut self, state: &[T]) -> Vec<T> {
-        let mut state = state.to_vec();
-        let mut at = 0;
-        self.kept.push((0, state.as_slice().into()));
-        while self.kept.len() < self.snapshots && self.steps - at > 1 {
-            let next = at + next_state(self.steps - at, self.snapshots - self.kept.len() + 1);
-            state = self.advance(state, at, next);
-            at = next;
-            self.kept.push((at, state.as_slice().into()));
-        }
-        self.advance(state, at, self.steps)
+        let mut kept = self.kept.clone();
+        let last = self.walk(state.to_vec(), 0, self.steps, |k, state| kept.offer(k, || state.into()));
+        self.kept = kept;
+        last
     }
 
     /// Pulls the cotangent of the last state back to the first one and the parameters.
     fn pullback(&self, last: &[T], first: &mut [T], parameters: &mut [T]) {
-        let mut kept = self.kept.clone();
         let mut cotangent = last.to_vec();
-        let mut end = self.steps;
-        while let Some((at, state)) = kept.last().cloned() {
-            if at == end {
-                kept.pop();
-            } else if end - at == 1 {
-                self.pull_step(at, &state, &mut cotangent, parameters);
-                end = at;
-                kept.pop();
-            } else if kept.len() == self.snapshots {
-                let state = self.advance(state.to_vec(), at, end - 1);
-                self.pull_step(end - 1, &state, &mut cotangent, parameters);
-                end -= 1;
-            } else {
-                let next = at + next_state(end - at, self.snapshots - kept.len() + 1);
-                kept.push((next, self.advance(state.to_vec(), at, next).into()));
-            }
-        }
+        let Ok(()) = self.kept.clone().reverse::<Infallible>(
+            |state, from, to| Ok(self.advance(state.to_vec(), from, to).into()),
+            |state, from, _| {
+                self.pull_step(from, &state, &mut cotangent, parameters);
+                Ok(())
+            },
+        );
         first.copy_from_slice(&cotangent);
     }
 
@@ -110,12 +83,14 @@ pub(super) fn checkpointed<T: Taped>(
     parameters: &[Var<T>],
     step: impl Fn(usize, &[Var<T>], &[Var<T>]) -> Vec<Var<T>> + 'static,
 ) -> Vec<Var<T>> {
-    assert!(snapshots > 0, "checkpointed: at least the first state must be kept");
+    let kept = or_panic(
+        Kept::new(Schedule::Binomial { slots: snapshots }, steps).map_err(|e| e.in_op("checkpointed")),
+    );
     if steps == 0 {
         return state.to_vec();
     }
     let values = |x: &[Var<T>]| -> Vec<T> { x.iter().map(|x| x.inner()).collect() };
-    let mut run = Loop { step, steps, snapshots, parameters: values(parameters), kept: Vec::new() };
+    let mut run = Loop { step, steps, parameters: values(parameters), kept };
     let last = run.run(&values(state));
     let inputs = [state, parameters].concat();
     if inputs.iter().all(|x| x.is_constant()) {
@@ -131,6 +106,7 @@ pub(super) fn checkpointed<T: Taped>(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::transform::control::schedule::fewest_advances;
     use std::cell::Cell;
 
     #[test]
@@ -154,14 +130,11 @@ mod tests {
                             && (d[1] - n as f64 * 1.01f64.powi(n - 1)).abs() < 1e-11
                     );
                 });
-                // Griewank's count r n - C(s + r, s + 1) of advances, less those to the last state that the run itself kept; the
-                // run, and each step once on tape.
-                let r = (1..).find(|&r| reach(snapshots, r) >= steps).unwrap();
-                let advances = r * steps - reach(snapshots + 1, r - 1);
-                let mut kept = 0;
-                for room in (2..=snapshots).rev().take_while(|_| steps > 1) {
-                    kept += if steps - kept > 1 { next_state(steps - kept, room) } else { 0 };
-                }
+                // The run, each step once on tape, and the advances of the best schedule less those that the run itself made.
+                let mut kept = Kept::new(Schedule::Binomial { slots: snapshots }, steps).unwrap();
+                (0..steps).for_each(|k| kept.offer(k, || ()));
+                let kept = kept.states().last().unwrap().0;
+                let advances = fewest_advances(steps, snapshots);
                 assert_eq!(RUN.get(), 2 * steps + advances - kept, "{steps} steps, {snapshots} snapshots");
             }
         }

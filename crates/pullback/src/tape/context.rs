@@ -81,15 +81,15 @@ pub(crate) fn resumed<T>(level: u64, f: impl FnOnce() -> T) -> T {
     f()
 }
 
-/// Runs `f` so that results know what they depend on, but not how they were made: nothing is saved. Transforms that `f` itself
-/// starts are not affected.
+/// Runs `f` so that results know which of the transforms that exist now they depend on, but not how they were made: nothing is saved.
+/// Transforms that begin inside record as ever.
 pub(crate) fn forgetting<T>(f: impl FnOnce() -> T) -> T {
     let before = FORGETS.replace(newest());
     let _restore = Restore(|| FORGETS.set(before));
     f()
 }
 
-/// Whether nobody who is interested in a value will ask how it was made.
+/// Whether no transform that records wants a value with these dependencies.
 #[inline]
 pub(crate) fn forgets(deps: &Deps) -> bool {
     let newest = FORGETS.get();

@@ -34,19 +34,37 @@ enum Total {
     Slots(Vec<Option<Tensor>>),
 }
 
+/// A contribution to a node, or to one output of a block.
+enum Part {
+    Whole(Tensor),
+    Slot(usize, Tensor),
+}
+
+impl From<Part> for Total {
+    fn from(part: Part) -> Total {
+        match part {
+            Part::Whole(g) => Total::One(g),
+            Part::Slot(k, g) => {
+                let mut slots = vec![None; k];
+                slots.push(Some(g));
+                Total::Slots(slots)
+            }
+        }
+    }
+}
+
 impl Arrived {
     /// The first contribution is stored, the second allocates a sum, later ones are added in place.
-    fn add(&mut self, more: Total) {
+    fn add(&mut self, more: Part) {
         match (&mut self.g, more) {
-            (Total::One(sum), Total::One(g)) => *sum += &g,
-            (Total::Slots(sums), Total::Slots(gs)) => {
-                sums.resize_with(sums.len().max(gs.len()), || None);
-                for (sum, g) in sums.iter_mut().zip(gs) {
-                    match (sum, g) {
-                        (Some(sum), Some(g)) => *sum += &g,
-                        (sum, Some(g)) => *sum = Some(g),
-                        (_, None) => {}
-                    }
+            (Total::One(sum), Part::Whole(g)) => *sum += &g,
+            (Total::Slots(sums), Part::Slot(k, g)) => {
+                if sums.len() <= k {
+                    sums.resize_with(k + 1, || None);
+                }
+                match &mut sums[k] {
+                    Some(sum) => *sum += &g,
+                    empty => *empty = Some(g),
                 }
             }
             _ => unreachable!("a node is a block or it is not"),
@@ -55,24 +73,24 @@ impl Arrived {
 }
 
 impl Pending {
-    fn add(&mut self, link: Link, g: Total) {
+    fn add(&mut self, link: Link, g: Part) {
         let id = link.node().id;
         match &mut self.top {
             Some((top, arrived)) if *top == id => return arrived.add(g),
             Some((top, _)) if *top < id => {
-                let older = self.top.replace((id, Arrived { link, g }));
+                let older = self.top.replace((id, Arrived { link, g: g.into() }));
                 self.rest.extend(older);
                 return;
             }
             None if self.rest.is_empty() => {
-                self.top = Some((id, Arrived { link, g }));
+                self.top = Some((id, Arrived { link, g: g.into() }));
                 return;
             }
             _ => {}
         }
         match self.rest.entry(id) {
             Entry::Vacant(e) => {
-                e.insert(Arrived { link, g });
+                e.insert(Arrived { link, g: g.into() });
             }
             Entry::Occupied(mut e) => e.get_mut().add(g),
         }
@@ -107,7 +125,7 @@ pub(crate) fn pull_along(
     let mut pending = Pending::default();
     suspended(level, || {
         for (link, g) in seeds {
-            pending.add(link, Total::One(g));
+            pending.add(link, Part::Whole(g));
         }
         while let Some(Arrived { link, g }) = pending.pop() {
             let node = link.node();
@@ -134,9 +152,7 @@ pub(crate) fn pull_along(
                 ));
             };
             if let Op::Slot(k) = record.op {
-                let mut slots = vec![None; k];
-                slots.push(Some(g));
-                pending.add(record.inputs[0].link(), Total::Slots(slots));
+                pending.add(record.inputs[0].link(), Part::Slot(k, g));
                 continue;
             }
             with_caller(record.location, || step(&link, record, g, &enter, &mut pending))?;
@@ -159,7 +175,7 @@ fn step_block(
     let named = |e: crate::Error| e.in_op(block.name()).at(record.location);
     for (link, g) in block.pullback(&at, gs).map_err(named)? {
         if enter(link.node()) {
-            pending.add(link, Total::One(g));
+            pending.add(link, Part::Whole(g));
         }
     }
     Ok(())
@@ -199,7 +215,7 @@ fn step(
             .in_op(name)
             .at(record.location));
         }
-        pending.add(input.link(), Total::One(g));
+        pending.add(input.link(), Part::Whole(g));
     }
     Ok(())
 }

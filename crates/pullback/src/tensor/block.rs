@@ -8,7 +8,9 @@ use crate::DType;
 use crate::error::{Result, err};
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
-use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all};
+use crate::tape::{
+    Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all,
+};
 use smallvec::smallvec;
 use std::fmt;
 use std::sync::Arc;
@@ -19,6 +21,11 @@ pub(crate) trait Block: Send + Sync {
 
     /// What it does, in operations.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// [`expand`](Block::expand), and the block to record for this run if it keeps more of it than the inputs.
+    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+        Ok((self.expand(x)?, None))
+    }
 
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
     fn signature(&self) -> Option<Vec<Aval>> {
@@ -124,7 +131,8 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     let fail = |e: crate::Error| e.in_op(name).at(location);
     let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
     let innermost = inputs.iter().map(|t| t.data()).find(|d| frame != 0 && d.frame() == frame);
-    let outputs = match (innermost, block.rules()) {
+    let mut block = block;
+    let outputs: Vec<Tensor> = match (innermost, block.rules()) {
         (Some(Data::Traced(t)), _) if let Some(avals) = block.signature() => {
             let op = Op::Block(block.clone());
             let at = t.trace.push(&op, inputs, avals.clone().into()).map_err(fail)?;
@@ -141,11 +149,12 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
         _ => {
             let bare: Vec<Tensor> = inputs.iter().map(|t| t.bare()).collect();
             // A concrete run need not be recorded for anyone. Inside a wrapped one, older transforms look on.
-            let run = || block.expand(&bare);
-            let outputs = if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?;
+            let run = || block.run_to_record(&bare);
+            let (outputs, ran) = if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?;
             if block.rules().is_some() {
                 no_captures(&outputs, frame).map_err(fail)?;
             }
+            block = ran.unwrap_or(block);
             outputs
         }
     };

@@ -1,6 +1,7 @@
 //! Function transforms: each a short composition over the tape.
 
 mod checkpoint;
+pub(crate) mod control;
 mod custom;
 mod forward;
 pub mod implicit;
@@ -11,6 +12,10 @@ mod tree;
 mod vmap;
 
 pub use checkpoint::{checkpoint, checkpoint_dynamic};
+pub use control::{
+    Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
+    scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded,
+};
 pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
 pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};

@@ -1,10 +1,10 @@
 //! Linear equations of a matrix that may be known by its products alone.
 
+use super::super::custom::{Batching, Custom, pulled, pushed};
 use super::Solver;
 use crate::Tensor;
 use crate::error::{Result, err};
 use crate::ops::Aval;
-use super::super::custom::{Batching, Custom, pulled, pushed};
 use crate::transform::{from_leaves, vmap};
 use std::sync::Arc;
 

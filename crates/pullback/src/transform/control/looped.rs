@@ -1,0 +1,172 @@
+//! A loop as one operation, which keeps some of its states for the pullback.
+
+use super::reversal::Reversal;
+use super::schedule::{Kept, Schedule};
+use super::steps::{Slices, stack};
+use super::{Steps, same_carry};
+use crate::error::Result;
+use crate::graph::{Graph, trace_leaves};
+use crate::ops::Aval;
+use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
+use crate::transform::checkpoint::avals;
+use crate::transform::{Tree, from_leaves};
+use std::ops::Range;
+use std::sync::{Arc, Mutex};
+
+/// One step of a loop on leaves: state, item and shared inputs to the next state and the outputs.
+pub(super) trait Body: Send + Sync {
+    /// How many tensors the state has.
+    fn width(&self) -> usize;
+
+    fn step(&self, state: &[Tensor], item: &[Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>>;
+
+    /// The types of what a step returns, where they are known before it has run.
+    fn types(&self) -> Option<Vec<Aval>>;
+}
+
+/// A traced step. What it captured are the shared inputs.
+pub(super) struct Traced {
+    graph: Graph,
+    width: usize,
+}
+
+impl Body for Traced {
+    fn width(&self) -> usize {
+        self.width
+    }
+
+    fn step(&self, state: &[Tensor], item: &[Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.graph.eval(&[state, item, shared].concat())
+    }
+
+    fn types(&self) -> Option<Vec<Aval>> {
+        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+    }
+}
+
+/// Traces a step: its body, what it captured, and an output for the structure.
+pub(super) fn traced_body<C: Tree, S: Steps, Y: Tree>(
+    f: &impl Fn(&C, &S::Item) -> (C, Y),
+    init: &C,
+    steps: &S,
+) -> Result<(Arc<dyn Body>, Vec<Tensor>, Y)> {
+    let width = init.leaves().len();
+    let slice = |t: &Tensor| Aval { dtype: t.dtype(), shape: t.node().shape.without(&[0]) };
+    let inputs = avals(init).into_iter().chain(steps.stacked().into_iter().map(slice)).collect();
+    let mut output = None;
+    let run = |leaves: &[Tensor]| {
+        let (state, item) = leaves.split_at(width);
+        let before = from_leaves(init, state.iter().cloned());
+        let (after, y) = f(&before, &steps.item(item));
+        same_carry(&before, &after)?;
+        let outputs = after.leaves().into_iter().chain(y.leaves()).cloned().collect();
+        output = Some(y);
+        Ok(outputs)
+    };
+    let (graph, shared) = trace_leaves(run, inputs)?.lift();
+    Ok((Arc::new(Traced { graph, width }), shared, output.expect("the step was traced")))
+}
+
+/// The steps `range` of a loop. Its inputs: the state, the stacked tensors of all steps, the shared ones. Its outputs: the last state and, unless
+/// it is a part of a longer loop, the stacked outputs of the steps.
+#[derive(Clone)]
+pub(super) struct Loop {
+    name: &'static str,
+    pub body: Arc<dyn Body>,
+    pub range: Range<usize>,
+    schedule: Schedule,
+    stacks: bool,
+    /// How many of the inputs are stacked.
+    pub items: usize,
+    /// The states kept by the run that this is the record of. The first pullback takes them, since those that it has done with make
+    /// room for others; a second one computes them again.
+    pub kept: Arc<Mutex<Option<Kept<Vec<Tensor>>>>>,
+}
+
+impl Loop {
+    pub fn new(name: &'static str, body: Arc<dyn Body>, steps: usize, schedule: Schedule) -> Result<Loop> {
+        Kept::<()>::new(schedule, steps)?;
+        Ok(Loop { name, body, range: 0..steps, schedule, stacks: true, items: 0, kept: Arc::default() })
+    }
+
+    pub fn bind(mut self, state: &[&Tensor], stacked: &[&Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.items = stacked.len();
+        let inputs: Vec<&Tensor> = state.iter().chain(stacked).copied().chain(shared).collect();
+        bind_block(Arc::new(self), &inputs)
+    }
+
+    /// A part of the loop, for its states alone.
+    pub fn part(&self, range: Range<usize>) -> Loop {
+        Loop { range, stacks: false, kept: Arc::default(), ..self.clone() }
+    }
+
+    /// The inputs by their kinds.
+    pub fn split<'a, T>(&self, inputs: &'a [T]) -> (&'a [T], &'a [T], &'a [T]) {
+        let (state, rest) = inputs.split_at(self.body.width());
+        let (stacked, shared) = rest.split_at(self.items);
+        (state, stacked, shared)
+    }
+
+    /// Runs the steps, and tells `look` every state with the number of steps before it.
+    fn run(&self, x: &[Tensor], mut look: impl FnMut(usize, &[Tensor])) -> Result<Vec<Tensor>> {
+        let (state, stacked, shared) = self.split(x);
+        let slices = Slices::new(&stacked.iter().collect::<Vec<_>>())?;
+        let mut state = state.to_vec();
+        let mut rows: Vec<Vec<Tensor>> = Vec::new();
+        for (k, at) in self.range.clone().enumerate() {
+            look(k, &state);
+            let mut next = self.body.step(&state, &slices.at(at), shared)?;
+            let ys = next.split_off(state.len());
+            if self.stacks {
+                rows.resize_with(ys.len(), Vec::new);
+                rows.iter_mut().zip(ys).for_each(|(row, y)| row.push(y));
+            }
+            state = next;
+        }
+        if self.stacks && rows.is_empty() {
+            let types = self.body.types().into_iter().flatten().skip(self.body.width());
+            state.extend(types.map(|t| Tensor::zeros_of(t.dtype, t.shape.inserted(0, 0))));
+        }
+        for row in rows {
+            state.push(stack(&row, &row[0])?);
+        }
+        Ok(state)
+    }
+
+    /// Where states are kept, without the states.
+    pub fn places(&self) -> Result<Kept<Vec<Tensor>>> {
+        let mut kept = Kept::new(self.schedule, self.range.len())?;
+        (0..self.range.len()).for_each(|k| kept.offer(k, Vec::new));
+        Ok(kept)
+    }
+}
+
+impl Block for Loop {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.run(x, |_, _| {})
+    }
+
+    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+        let mut kept = Kept::new(self.schedule, self.range.len())?;
+        let outputs = self.run(x, |k, state| kept.offer(k, || state.to_vec()))?;
+        Ok((outputs, Some(Arc::new(Loop { kept: Arc::new(Mutex::new(Some(kept))), ..self.clone() }))))
+    }
+
+    fn signature(&self) -> Option<Vec<Aval>> {
+        let n = self.range.len();
+        let mut types = self.body.types()?;
+        let ys = types.split_off(self.body.width());
+        if self.stacks {
+            types.extend(ys.into_iter().map(|t| Aval { dtype: t.dtype, shape: t.shape.inserted(0, n) }));
+        }
+        Some(types)
+    }
+
+    fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+        Reversal::new(self, at, gs)?.run(gs)
+    }
+}

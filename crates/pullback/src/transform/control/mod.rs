@@ -1,0 +1,123 @@
+//! Loops and branches as functions: `scan`, `fori`, `map_over`, `associative_scan`, `cond`, `switch`, `while_loop`.
+//!
+//! On values that are known they simply run, so every transform sees ordinary operations. What they add: stacked inputs and
+//! outputs, choices that work on mapped and on traced values, loops that stand in a graph as one operation, and loops of which
+//! only some states are kept ([`scan_checkpointed`]).
+
+mod associative;
+mod checkpointed;
+mod choice;
+mod counted;
+mod looped;
+mod reversal;
+mod scan;
+pub(crate) mod schedule;
+mod steps;
+mod while_loop;
+
+pub use associative::associative_scan;
+pub use checkpointed::{scan_checkpointed, scan_checkpointed_dynamic};
+pub use choice::{cond, switch};
+pub use counted::{fori, map_over};
+pub use scan::scan;
+pub use schedule::Schedule;
+pub use steps::Steps;
+pub use while_loop::{while_loop, while_loop_bounded};
+
+use super::Tree;
+use crate::Tensor;
+use crate::error::{Error, Result, err};
+use crate::tensor::Data;
+
+/// An error unless the state after a step is of the same structure, shapes and types as before it.
+fn same_carry<C: Tree>(before: &C, after: &C) -> Result<()> {
+    let (old, new) = (before.leaves(), after.leaves());
+    if old.len() != new.len() {
+        before.same_structure(after).map_err(changed)?;
+    }
+    match old.iter().zip(&new).position(|(a, b)| a.shape() != b.shape() || a.dtype() != b.dtype()) {
+        None => Ok(()),
+        Some(k) => Err(mismatch(&before.names()[k], old[k], new[k])),
+    }
+}
+
+fn changed(e: Error) -> Error {
+    err!(Structure, "the body changed the structure of the carried state: {e}")
+}
+
+fn mismatch(name: &str, old: &Tensor, new: &Tensor) -> Error {
+    let place = if name.is_empty() { "".into() } else { format!(" `{name}`") };
+    err!(
+        Shape,
+        "the carried state{place} is {} {:?} before a step of the body and {} {:?} after it; it must keep its shape and type",
+        old.dtype(),
+        old.shape(),
+        new.dtype(),
+        new.shape()
+    )
+}
+
+/// What can be known of a truth value now.
+enum Known {
+    /// One value.
+    One(bool),
+    /// One for each lane of a `vmap`; whether any is true.
+    Lanes { any: bool },
+    /// A placeholder.
+    Nothing,
+}
+
+fn known(truth: &Tensor) -> Result<Known> {
+    if truth.dtype() != crate::DType::Bool || truth.numel() != 1 || truth.rank() != 0 {
+        return Err(err!(
+            DType,
+            "the condition must be a scalar of bool, but is {} {:?}",
+            truth.dtype(),
+            truth.shape()
+        ));
+    }
+    let mut value = truth.clone();
+    let mut lanes = false;
+    loop {
+        value = match value.data() {
+            Data::Dual(d) => d.primal.clone(),
+            Data::Mapped(m) => {
+                lanes = true;
+                m.value.clone()
+            }
+            Data::Traced(_) => return Ok(Known::Nothing),
+            _ if lanes => return Ok(Known::Lanes { any: value.to_vec::<bool>().contains(&true) }),
+            _ => return Ok(Known::One(value.to_vec::<bool>()[0])),
+        }
+    }
+}
+
+/// `a` where the condition holds, `b` elsewhere, for every tensor of the trees.
+fn select<Y: Tree>(truth: &Tensor, a: &Y, b: &Y) -> Result<Y> {
+    same_outputs(a, b)?;
+    a.try_zip(b, |a, b| Tensor::where_(truth, a, b))
+}
+
+/// An error unless two branches return the same structure, shapes and types.
+fn same_outputs<Y: Tree>(a: &Y, b: &Y) -> Result<()> {
+    a.same_structure(b).map_err(|e| err!(Structure, "the branches return different structures: {e}"))?;
+    for ((a, b), name) in a.leaves().iter().zip(b.leaves()).zip(a.names()) {
+        if a.shape() != b.shape() || a.dtype() != b.dtype() {
+            return Err(err!(
+                Shape,
+                "the branches return `{name}` as {} {:?} and as {} {:?}; they must agree",
+                a.dtype(),
+                a.shape(),
+                b.dtype(),
+                b.shape()
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a graph is being traced of which one of these values is a part.
+fn in_trace(leaves: &[&Tensor]) -> bool {
+    let frame = leaves.iter().map(|t| t.data().frame()).max().unwrap_or(0);
+    leaves.iter().any(|t| t.data().frame() == frame && matches!(t.data(), Data::Traced(_)))
+}

@@ -1,0 +1,195 @@
+//! Memory for time: checkpointed functions and loops give the same results from less.
+
+use pullback::prelude::*;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+const SCHEDULES: [Schedule; 6] = [
+    Schedule::All,
+    Schedule::Sqrt,
+    Schedule::Recursive,
+    Schedule::Binomial { slots: 3 },
+    Schedule::Online { slots: 3 },
+    Schedule::Binomial { slots: 1 },
+];
+
+#[track_caller]
+fn near(a: &Tensor, b: &Tensor) {
+    assert_eq!(a.shape(), b.shape());
+    let (a, b) = (a.to_vec::<f64>(), b.to_vec::<f64>());
+    assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs())), "{a:?} and {b:?}");
+}
+
+/// Parameters, first state, inputs of the steps.
+type P = (Tensor, (Tensor, Tensor));
+
+fn start() -> P {
+    let xs = Tensor::linspace(-1.0, 1.0, 26).reshape([13, 2]);
+    (Tensor::from([[0.3, -0.2], [0.5, 0.7]]), (Tensor::from([0.1, 0.2]), xs))
+}
+
+fn cell(w: &Tensor, h: &Tensor, x: &Tensor) -> (Tensor, Tensor) {
+    let h = (w.matmul(h) + x).tanh();
+    (h.clone(), h.square().sum() + x.get(0))
+}
+
+fn total((h, ys): (Tensor, Tensor)) -> Tensor {
+    h.sum() + (&ys * Tensor::linspace(0.0, 1.0, ys.shape()[0])).sum()
+}
+
+fn plain((w, (h, xs)): &P) -> Tensor {
+    total(scan(|h: &Tensor, x: &Tensor| cell(w, h, x), h, xs))
+}
+
+fn traced(schedule: Schedule) -> impl Fn(&P) -> Tensor + Copy {
+    move |(w, (h, xs))| total(scan_checkpointed(|h: &Tensor, x: &Tensor| cell(w, h, x), h, xs, schedule))
+}
+
+fn dynamic(schedule: Schedule) -> impl Fn(&P) -> Tensor + Copy {
+    move |(w, (h, xs))| {
+        let w = w.clone();
+        total(scan_checkpointed_dynamic(move |h: &Tensor, x: &Tensor| cell(&w, h, x), h, xs, schedule))
+    }
+}
+
+#[track_caller]
+fn same(a: P, b: P) {
+    near(&a.0, &b.0);
+    near(&a.1.0, &b.1.0);
+    near(&a.1.1, &b.1.1);
+}
+
+#[test]
+fn every_schedule_gives_the_same_gradients() {
+    let p = start();
+    for s in SCHEDULES {
+        near(&traced(s)(&p), &plain(&p));
+        near(&dynamic(s)(&p), &plain(&p));
+        same(grad(traced(s))(&p), grad(plain)(&p));
+        same(grad(dynamic(s))(&p), grad(plain)(&p));
+        let t = (Tensor::ones([2, 2]), (Tensor::ones([2]), Tensor::ones([13, 2])));
+        near(&jvp(traced(s), &p, &t).1, &jvp(plain, &p, &t).1);
+    }
+}
+
+#[test]
+fn every_schedule_of_second_order() {
+    let p = start();
+    let second = |f: &dyn Fn(&P) -> Tensor| {
+        grad(|p: &P| {
+            let g = grad(f)(p);
+            g.0.square().sum() + g.1.0.sin().sum() + g.1.1.exp().sum()
+        })(&p)
+    };
+    let expected = second(&plain);
+    for s in SCHEDULES {
+        same(second(&traced(s)), expected.clone());
+        same(second(&dynamic(s)), expected.clone());
+    }
+    // Forward over reverse, and third order.
+    let t = (Tensor::ones([2, 2]), (Tensor::ones([2]), Tensor::ones([13, 2])));
+    let s = Schedule::Binomial { slots: 3 };
+    same(jvp(grad(traced(s)), &p, &t).1, jvp(grad(plain), &p, &t).1);
+    let third = |f: &dyn Fn(&P) -> Tensor| {
+        grad(|p: &P| grad(|p: &P| grad(f)(p).0.square().sum())(p).0.square().sum())(&p)
+    };
+    same(third(&traced(s)), third(&plain));
+}
+
+#[test]
+fn every_schedule_under_vmap() {
+    let many: P = {
+        let p = start();
+        let two = |t: &Tensor| Tensor::stack(&[t.clone(), t * 0.5], 0);
+        (two(&p.0), (two(&p.1.0), two(&p.1.1)))
+    };
+    let expected = vmap(grad(plain))(&many);
+    for s in SCHEDULES {
+        same(vmap(grad(traced(s)))(&many), expected.clone());
+        same(vmap(grad(dynamic(s)))(&many), expected.clone());
+        same(grad(|p: &P| vmap(traced(s))(p).sum())(&many), expected.clone());
+        same(grad(checkpoint(traced(s)))(&start()), grad(plain)(&start()));
+    }
+}
+
+#[test]
+fn a_pullback_runs_more_than_once() {
+    let p = start();
+    let (_, pull) = vjp(traced(Schedule::Binomial { slots: 3 }), &p);
+    same(pull(&Tensor::scalar(1.0)), grad(plain)(&p));
+    same(pull(&Tensor::scalar(1.0)), grad(plain)(&p));
+}
+
+#[test]
+fn captured_leaves_get_their_gradients() {
+    let (w, (h, xs)) = start();
+    let expected = grad(plain)(&(w.clone(), (h.clone(), xs.clone())));
+    let w = w.requires_grad();
+    total(scan_checkpointed(|h: &Tensor, x: &Tensor| cell(&w, h, x), &h, &xs, Schedule::Sqrt)).backward();
+    near(&w.grad().unwrap(), &expected.0);
+    let (v, s) = (w.detach().requires_grad(), Schedule::Binomial { slots: 2 });
+    let kept = v.clone();
+    total(scan_checkpointed_dynamic(move |h: &Tensor, x: &Tensor| cell(&kept, h, x), &h, &xs, s)).backward();
+    near(&v.grad().unwrap(), &expected.0);
+}
+
+#[test]
+fn no_steps_and_no_slots() {
+    for s in SCHEDULES {
+        let f = |x: &Tensor| {
+            let (last, ys) = scan_checkpointed(|x: &Tensor, _: &()| (x.exp(), x.sin()), x, 0, s);
+            assert_eq!(ys.shape(), [0]);
+            last
+        };
+        assert_eq!(grad(f)(&Tensor::scalar(2.0)).item(), 1.0);
+        let (last, ys) =
+            scan_checkpointed_dynamic(|x: &Tensor, _: &()| (x.exp(), x.sin()), &Tensor::scalar(2.0), 0, s);
+        assert_eq!((last.item(), ys.shape()), (2.0, &[0][..]));
+    }
+    let none = || {
+        scan_checkpointed(
+            |x: &Tensor, _: &()| (x.exp(), ()),
+            &Tensor::scalar(1.0),
+            3,
+            Schedule::Online { slots: 0 },
+        )
+    };
+    let e = std::panic::catch_unwind(none).unwrap_err().downcast::<String>().unwrap();
+    assert!(e.contains("at least one slot") && e.contains("checkpoint.rs"), "{e}");
+}
+
+/// Griewank and Walther's `r n - C(s + r, s + 1)`, for n = 1000 and s = 5: C(12, 5) = 792 < 1000 <= 1287 = C(13, 5), so r = 8 and the
+/// count is 8000 - C(13, 6) = 6284. That it is met exactly is tested with the schedule itself.
+#[test]
+fn the_binomial_schedule_runs_as_few_steps_as_the_formula_says() {
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counter = runs.clone();
+    let step = move |x: &Tensor, _: &()| {
+        counter.fetch_add(1, Relaxed);
+        (x.sin(), ())
+    };
+    let n = 1000;
+    let step = Arc::new(step);
+    let f = move |x: &Tensor| {
+        let step = step.clone();
+        scan_checkpointed_dynamic(move |x: &Tensor, i: &()| step(x, i), x, n, Schedule::Binomial { slots: 5 })
+            .0
+    };
+    grad(f)(&Tensor::scalar(0.5));
+    // The run, each step once for its pullback, and the advances less those to the last state that the run kept itself.
+    let advances = runs.load(Relaxed) - 2 * n;
+    assert!(advances <= 6284 && advances > 6284 - n, "{advances}");
+}
+
+#[test]
+fn a_gradient_inside_of_a_checkpoint() {
+    let inner = |x: &Tensor| grad(|x: &Tensor| x * x.square())(x).sin();
+    let x = Tensor::scalar(0.7);
+    let expected = grad(inner)(&x);
+    near(&grad(checkpoint(inner))(&x), &expected);
+    near(&grad(checkpoint_dynamic(inner))(&x), &expected);
+    let f = |x: &Tensor| {
+        scan_checkpointed_dynamic(move |x: &Tensor, _: &()| (inner(x), ()), x, 4, Schedule::Sqrt).0
+    };
+    near(&grad(f)(&x), &grad(|x: &Tensor| inner(&inner(&inner(&inner(x)))))(&x));
+}
