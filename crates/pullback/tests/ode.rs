@@ -64,6 +64,11 @@ fn three_ways_to_the_gradient_agree() {
     let by_adjoint = grad(|p: &Tensor| ode::adjoint(&tight, pendulum, p, &start, 0.0, 3.0).0)(&p).item();
     let forward =
         jvp(|p: &Tensor| ode::rk4(pendulum, p, &start, 0.0, 3.0, 3000).0, &p, &scalar(1.0)).1.item();
+    let few = Schedule::Binomial { slots: 10 };
+    let kept =
+        grad(|p: &Tensor| ode::rk4_checkpointed(pendulum, p, &start, 0.0, 3.0, 3000, few).0)(&p).item();
+    // The same terms; those of the parameter are added in another order.
+    assert!((by_rk4 - kept).abs() < 1e-13, "checkpoints change nothing but memory");
     for other in [through, by_adjoint, forward] {
         assert!((by_rk4 - other).abs() < 1e-7 * (1.0 + by_rk4.abs()), "{by_rk4} {other}");
     }

@@ -24,7 +24,7 @@ mod rk4;
 
 pub use adjoint::adjoint;
 pub use dopri5::{Dopri5, Solution};
-pub use rk4::rk4;
+pub use rk4::{rk4, rk4_checkpointed};
 
 use crate::{Tensor, Tree};
 

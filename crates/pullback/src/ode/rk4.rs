@@ -1,7 +1,8 @@
 //! The classical Runge-Kutta method of fourth order, with equal steps.
 
 use super::combined;
-use crate::Tree;
+use crate::transform::{Schedule, scan_checkpointed_dynamic};
+use crate::{Tensor, Tree};
 
 /// One step of length `h`.
 fn step<Y: Tree, P>(f: &impl Fn(f64, &Y, &P) -> Y, p: &P, y: &Y, t: f64, h: f64) -> Y {
@@ -30,4 +31,30 @@ pub fn rk4<Y: Tree, P>(f: impl Fn(f64, &Y, &P) -> Y, p: &P, y0: &Y, t0: f64, t1:
         y = step(&f, p, &y, t0 + k as f64 * h, h);
     }
     y
+}
+
+/// [`rk4`] that keeps the states of a few steps, as the schedule says, and computes the others again for the pullback: the same
+/// result in less memory.
+///
+/// ```
+/// use pullback::{ode, prelude::*};
+/// let f = |_t: f64, y: &Tensor, p: &Tensor| -(p * y);
+/// let few = Schedule::Binomial { slots: 5 };
+/// let end = move |p: &Tensor| ode::rk4_checkpointed(f, p, &Tensor::scalar(1.0), 0.0, 1.0, 100, few);
+/// let all = |p: &Tensor| ode::rk4(f, p, &Tensor::scalar(1.0), 0.0, 1.0, 100);
+/// let p = Tensor::scalar(0.5);
+/// assert!((grad(end)(&p).item() - grad(all)(&p).item()).abs() < 1e-14);
+/// ```
+#[track_caller]
+pub fn rk4_checkpointed<Y, P, F>(f: F, p: &P, y0: &Y, t0: f64, t1: f64, steps: usize, schedule: Schedule) -> Y
+where
+    Y: Tree + Send + Sync + 'static,
+    P: Tree + Clone + Send + Sync + 'static,
+    F: Fn(f64, &Y, &P) -> Y + Send + Sync + 'static,
+{
+    let h = (t1 - t0) / steps.max(1) as f64;
+    let times = Tensor::from((0..steps).map(|k| t0 + k as f64 * h).collect::<Vec<f64>>());
+    let p = p.clone();
+    let advance = move |y: &Y, t: &Tensor| (step(&f, &p, y, t.item(), h), ());
+    scan_checkpointed_dynamic(advance, y0, &times, schedule).0
 }
