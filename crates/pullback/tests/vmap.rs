@@ -228,7 +228,7 @@ fn updates_in_place() {
         let mut sum = Tensor::zeros([3]);
         sum += x;
         sum *= x;
-        sum.slice_assign(0..1, &x.get(2).unsqueeze(0));
+        sum.slice_assign(0..1, x.get(2).unsqueeze(0));
         sum
     };
     let xs = numbers(21, [4, 3]);

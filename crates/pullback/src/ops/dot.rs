@@ -17,6 +17,13 @@ fn rows_of_lanes(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     bind(Dot, &[&rows, b]).map(|y| y.reshape_to(&[n, m, p].into()))
 }
 
+/// Whether one `[m, k]` times `[n, k, p]` is better done in one piece too. That copies `n p (k + m)` elements, unless
+/// the lanes are vectors; repeating the matrix makes its pullback sum `n m k`.
+fn columns_fold(a: &Tensor, b: &Tensor) -> bool {
+    let (m, k, p) = (a.shape()[0], a.shape()[1], b.shape()[2]);
+    p == 1 || p.saturating_mul(k + m) <= m * k
+}
+
 impl Primitive for Dot {
     const NAME: &'static str = "matmul";
 
@@ -60,15 +67,16 @@ impl Primitive for Dot {
 
     fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
         let [a, b] = x else { unreachable!("a product has two factors") };
-        // Further axes lie between the lanes and the matrices: folding would copy.
-        let matrices = x.iter().all(|l| l.value.rank() == 2 + l.mapped as usize);
-        Some(match (a.mapped, b.mapped) {
-            (true, false) if matrices => rows_of_lanes(&a.value, &b.value),
+        let folds = match (a.mapped, b.mapped) {
+            (true, false) => a.value.rank() == 3,
+            (false, true) => b.value.rank() == 3 && columns_fold(&a.value, &b.value),
+            _ => false,
+        };
+        Some(match folds {
+            false => Lane::bind_all(Dot, x, n),
+            true if a.mapped => rows_of_lanes(&a.value, &b.value),
             // ab = (bᵀaᵀ)ᵀ: the columns of the lanes are the rows of their transposes.
-            (false, true) if matrices => {
-                rows_of_lanes(&b.value.transposed(), &a.value.transposed()).map(|y| y.transposed())
-            }
-            _ => Lane::bind_all(Dot, x, n),
+            true => rows_of_lanes(&b.value.transposed(), &a.value.transposed()).map(|y| y.transposed()),
         })
     }
 
@@ -76,6 +84,13 @@ impl Primitive for Dot {
         let of = |a: &[usize], b: &[usize]| {
             Sample::new(Dot, [Draw::new(Domain::any, a), Draw::new(Domain::any, b)])
         };
-        vec![of(&[2, 3], &[3, 4]), of(&[2, 3, 2], &[2, 2, 3]), of(&[3, 3], &[3, 3]), of(&[2, 0], &[0, 2])]
+        vec![
+            of(&[2, 3], &[3, 4]),
+            of(&[2, 3, 2], &[2, 2, 3]),
+            of(&[3, 3], &[3, 3]),
+            of(&[3, 2], &[2, 1]),
+            of(&[4, 5], &[5, 2]),
+            of(&[2, 0], &[0, 2]),
+        ]
     }
 }

@@ -72,8 +72,8 @@ fn lanes_from_axis(t: &Tensor, axis: usize, n: usize, len: usize) -> Tensor {
     t.reshape_to(&shape.into()).permuted(order)
 }
 
-/// The index `[n, len]` of whole slices along an axis of arrays like `shape`, repeated for each of their elements. It
-/// costs nothing; offsets into one long axis would take longer rows, and let an index reach into another lane.
+/// The index `[n, len]` of whole slices along an axis of arrays like `shape`, repeated for each of their elements, which
+/// copies nothing. Offsets into one axis of all lanes would do too, but let an index reach into another lane.
 fn one_for_each(index: &Tensor, axis: usize, shape: &Shape) -> Tensor {
     let (n, len) = (index.shape()[0], index.shape()[1]);
     let along = |other: &dyn Fn(usize) -> usize| -> Shape {
