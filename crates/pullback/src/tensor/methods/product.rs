@@ -34,6 +34,14 @@ fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     if a.shape()[a.rank() - 1] != inner {
         return Err(misfit());
     }
+    if a.rank() > 2 && b.rank() == 2 {
+        // One product of all rows: the matrix need not be repeated, nor its cotangent summed over the batch.
+        let (rows, k) = a.shape().split_at(a.rank() - 1);
+        let rows: Shape = rows.into();
+        let flat = a.try_reshape([rows.numel(), k[0]])?;
+        let shape = rows.inserted(rows.len(), b.shape()[1]);
+        return matmul(&flat, b)?.try_reshape(&shape);
+    }
     let left = if a.rank() == 1 { a.try_unsqueeze(0)? } else { a.clone() };
     let right = if b.rank() == 1 { b.try_unsqueeze(1)? } else { b.clone() };
     let (m, n) = (left.rank() - 2, right.rank() - 2);
