@@ -54,7 +54,7 @@ pub use tensor::{
 };
 pub use transform::{
     CustomOp, CustomRule, Path, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
-    jvp, linearize, stop_gradient, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
+    jvp, linearize, stop_gradient, taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -67,7 +67,7 @@ pub mod prelude {
     pub use crate::{
         CustomOp, DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, detect_anomaly, enable_grad,
         gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, no_grad,
-        stop_gradient, strict, transpose, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
+        stop_gradient, strict, taylor, transpose, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
     };
 }
 
