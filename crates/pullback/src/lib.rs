@@ -53,8 +53,9 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    CustomOp, CustomRule, Path, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
-    jvp, linearize, stop_gradient, taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
+    CustomOp, CustomRule, Path, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule,
+    gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, stop_gradient,
+    taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -65,9 +66,10 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        CustomOp, DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule, detect_anomaly, enable_grad,
-        gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, no_grad,
-        stop_gradient, strict, taylor, transpose, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
+        CustomOp, DType, Key, Tensor, Tree, checkpoint, checkpoint_dynamic, custom_op, custom_rule,
+        detect_anomaly, enable_grad, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
+        jacobian, jacrev, jvp, linearize, no_grad, stop_gradient, strict, taylor, transpose, value_and_grad,
+        value_and_grad_aux, vjp, vmap, vmap_axes,
     };
 }
 

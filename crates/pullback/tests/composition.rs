@@ -93,7 +93,11 @@ const TRANSFORMS: [Transform; 9] = [
         // Differences of a gradient, which has been compared with differences itself.
         reference: |f| Arc::new(move |x| differences(&(TRANSFORMS[0].apply)(f.clone()), x)),
     },
-    Transform { name: "checkpoint", apply: |f| Arc::new(move |x| checkpoint(|x: &Tensor| f(x))(x)), reference: |f| f },
+    Transform {
+        name: "checkpoint",
+        apply: |f| Arc::new(move |x| checkpoint(|x: &Tensor| f(x))(x)),
+        reference: |f| f,
+    },
     Transform {
         name: "linearize",
         apply: |f| Arc::new(move |x| linearize(|x: &Tensor| f(x), x).1(&weights(x))),
@@ -104,7 +108,9 @@ const TRANSFORMS: [Transform; 9] = [
         apply: |f| {
             Arc::new(move |x| {
                 let (value, rule) = (f.clone(), f.clone());
-                custom_rule(move |x: &Tensor| value(x)).pullback(move |x, _, g| vjp(|x| rule(x), x).1(g)).call(x)
+                custom_rule(move |x: &Tensor| value(x))
+                    .pullback(move |x, _, g| vjp(|x| rule(x), x).1(g))
+                    .call(x)
             })
         },
         reference: |f| f,
@@ -143,7 +149,11 @@ fn point() -> Tensor {
 fn every_transform_alone() {
     for (name, f) in functions() {
         for t in &TRANSFORMS {
-            agree(&(t.apply)(f.clone())(&point()), &(t.reference)(f.clone())(&point()), &format!("{}({name})", t.name));
+            agree(
+                &(t.apply)(f.clone())(&point()),
+                &(t.reference)(f.clone())(&point()),
+                &format!("{}({name})", t.name),
+            );
         }
     }
 }
@@ -237,7 +247,9 @@ fn program(seed: u64, x: &Tensor) -> Tensor {
             5 => &a - like(&b),
             6 => like(&b) / (a.square() + 1.0),
             7 => a.matmul(&a.t()).tanh(),
-            8 => a.t().matmul(&b.sum_axes_keep(1).sum().reshape([1, 1]).broadcast_to([a.shape()[0], 2])).sin(),
+            8 => {
+                a.t().matmul(&b.sum_axes_keep(1).sum().reshape([1, 1]).broadcast_to([a.shape()[0], 2])).sin()
+            }
             9 => a.sum_axes_keep(0).broadcast_to(a.shape()) * 0.3,
             10 => a.t(),
             11 => a.softmax(-1),
@@ -271,8 +283,11 @@ fn the_modes_are_transposes_of_each_other_in_random_programs() {
         let lanes = |t: &Tensor| t.unsqueeze(0).broadcast_to([&[2], t.shape()].concat());
         let mapped = vjp(vmap(f), &lanes(&x)).1(&lanes(&g));
         assert!(close(inner(&mapped.get(1), &t)), "mapped program {seed}");
-        let by_differences = inner(&g, &difference(&(Arc::new(move |x: &Tensor| program(seed, x)) as Function), &x, &t));
-        // A program may cross the edge of its `where`; those that do are off by far more than rounding.
-        assert!((pulled - by_differences).abs() < 1e-6 * (1.0 + pulled.abs()), "program {seed}: {pulled} {by_differences}");
+        let by_differences =
+            inner(&g, &difference(&(Arc::new(move |x: &Tensor| program(seed, x)) as Function), &x, &t));
+        assert!(
+            (pulled - by_differences).abs() < 1e-6 * (1.0 + pulled.abs()),
+            "program {seed}: {pulled} {by_differences}"
+        );
     }
 }

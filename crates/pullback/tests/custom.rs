@@ -76,9 +76,7 @@ fn the_output_is_not_computed_again() {
 fn trees_and_integers() {
     let f = |x: &(Tensor, Tensor, Tensor)| {
         custom_rule(|(a, b, at): &(Tensor, Tensor, Tensor)| [a * b, a.index_select(0, at)])
-            .pullback(|(a, b, at), _, [g, h]| {
-                (g * b + a.zeros_like().index_add(0, at, h), g * a, at.clone())
-            })
+            .pullback(|(a, b, at), _, [g, h]| (g * b + a.zeros_like().index_add(0, at, h), g * a, at.clone()))
             .call(x)
     };
     let (a, b, at) = (Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0]), Tensor::from([1i64, 1]));

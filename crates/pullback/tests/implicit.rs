@@ -78,9 +78,8 @@ fn every_solver_gives_the_same_derivatives() {
 
 #[test]
 fn a_minimum_far_from_the_start() {
-    let rosenbrock = |a: &Tensor, x: &Tensor| {
-        (a - x.get(0)).square() + 100.0 * (x.get(1) - x.get(0).square()).square()
-    };
+    let rosenbrock =
+        |a: &Tensor, x: &Tensor| (a - x.get(0)).square() + 100.0 * (x.get(1) - x.get(0).square()).square();
     let best = |a: &Tensor| implicit::argmin(rosenbrock, a, &Tensor::from([-1.2, 1.0]));
     let a = Tensor::scalar(1.0);
     // x = (a, a²)

@@ -149,7 +149,10 @@ fn expands(f: impl Fn(&Tensor) -> Tensor, at: f64, expected: &[f64]) {
     let found = taylor(f, &Tensor::scalar(at), &Tensor::scalar(1.0), order);
     for (k, (found, expected)) in found.iter().zip(expected).enumerate() {
         let found = found.item();
-        assert!((found - expected).abs() < 1e-13 * (1.0 + expected.abs()), "order {k}: {found}, not {expected}");
+        assert!(
+            (found - expected).abs() < 1e-13 * (1.0 + expected.abs()),
+            "order {k}: {found}, not {expected}"
+        );
     }
     assert_eq!(found.len(), expected.len());
 }
@@ -196,7 +199,8 @@ fn taylor_coefficients_of_programs() {
         close(&(c * factorial), &nested(k), 1e-11);
     }
     // They are differentiable.
-    pullback::check::gradients(|x: &Tensor| taylor(|x: &Tensor| x.sin().exp(), x, &v, 3).remove(3), &x).unwrap();
+    pullback::check::gradients(|x: &Tensor| taylor(|x: &Tensor| x.sin().exp(), x, &v, 3).remove(3), &x)
+        .unwrap();
     let e = message(|| taylor(|x: &Tensor| x.exp(), &x, &Tensor::scalar(1.0), 2));
     assert!(e.contains("taylor") && e.contains("transforms.rs"), "{e}");
 }
@@ -205,4 +209,14 @@ fn taylor_coefficients_of_programs() {
 fn a_dynamic_checkpoint_may_differentiate_inside() {
     let f = checkpoint_dynamic(|x: &Tensor| grad(|x: &Tensor| x.square() * x)(x));
     assert_eq!(grad(f)(&Tensor::scalar(2.0)).item(), 12.0);
+}
+
+#[test]
+fn a_mask_from_the_input_has_no_tangent() {
+    let f = |x: &Tensor| Tensor::where_(&x.gt(0.0), x * 3.0, x * 5.0) + x.gt(0.0).cast(DType::F64);
+    let (y, dy) = jvp(f, &Tensor::from([1.0, -1.0]), &Tensor::ones([2]));
+    assert_eq!(y.to_vec::<f64>(), [4.0, -5.0]);
+    assert_eq!(dy.to_vec::<f64>(), [3.0, 5.0]);
+    let picked = |x: &Tensor| x.index_select(0, &x.argmax(0).unsqueeze(0));
+    assert_eq!(jvp(picked, &Tensor::from([1.0, 4.0]), &Tensor::from([7.0, 8.0])).1.to_vec::<f64>(), [8.0]);
 }

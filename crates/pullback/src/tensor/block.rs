@@ -8,7 +8,9 @@ use crate::DType;
 use crate::error::{Result, err};
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
-use crate::tape::{Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all};
+use crate::tape::{
+    Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all,
+};
 use smallvec::smallvec;
 use std::fmt;
 use std::sync::Arc;

@@ -71,7 +71,12 @@ impl Custom {
     /// Whether a rule returned what it must: tensors like these.
     fn check(&self, rule: &str, what: &str, out: &[Tensor], like: &[Tensor]) -> Result<()> {
         if out.len() != like.len() {
-            return Err(err!(Gradient, "the {rule} returned {} tensors instead of {}", out.len(), like.len()));
+            return Err(err!(
+                Gradient,
+                "the {rule} returned {} tensors instead of {}",
+                out.len(),
+                like.len()
+            ));
         }
         for (k, (t, like)) in out.iter().zip(like).enumerate().filter(|(_, (_, l))| l.dtype().is_float()) {
             if t.shape() != like.shape() || t.dtype() != like.dtype() {
@@ -188,9 +193,8 @@ impl Block for Custom {
 
 impl BlockRules for Custom {
     fn pushforward(&self, x: &[Tensor], y: &[Tensor], t: &[Option<Tensor>]) -> Result<Vec<Tensor>> {
-        let t: Vec<Tensor> = (x.iter().zip(t))
-            .map(|(x, t)| t.clone().unwrap_or_else(|| x.detach().zeros_like()))
-            .collect();
+        let t: Vec<Tensor> =
+            (x.iter().zip(t)).map(|(x, t)| t.clone().unwrap_or_else(|| x.detach().zeros_like())).collect();
         let out = match (&self.pushforward, &self.pullback) {
             (Some(rule), _) => rule(x, y, &t)?,
             (None, Some(rule)) => pulled(|g| rule(x, y, g), &zeros(y), &t)?,
@@ -205,16 +209,15 @@ impl BlockRules for Custom {
         let body = self.body.clone();
         let body: Body = match &self.batching {
             Batching::Own(all) => all.clone(),
-            Batching::Body => {
-                Arc::new(move |x| Ok(vmap(|x: &Vec<Tensor>| or_panic(body(x)))(&x.to_vec())))
-            }
+            Batching::Body => Arc::new(move |x| Ok(vmap(|x: &Vec<Tensor>| or_panic(body(x)))(&x.to_vec()))),
             Batching::OneByOne => Arc::new(move |x| one_by_one(&body, x, n)),
         };
         let name = self.name;
         let mapped = |rule: &Rule| -> Rule {
             let rule = rule.clone();
             Arc::new(move |x, y, g| {
-                let each = |v: &[Vec<Tensor>; 3]| or_panic(rule(&v[0], &v[1], &v[2]).map_err(|e| e.in_op(name)));
+                let each =
+                    |v: &[Vec<Tensor>; 3]| or_panic(rule(&v[0], &v[1], &v[2]).map_err(|e| e.in_op(name)));
                 Ok(vmap(each)(&[x.to_vec(), y.to_vec(), g.to_vec()]))
             })
         };

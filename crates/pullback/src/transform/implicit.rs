@@ -168,9 +168,8 @@ impl Options {
     pub fn fixed_point<P: Tree, X: Tree>(&self, f: impl Fn(&P, &X) -> X, params: &P, x0: &X) -> X {
         self.run("fixed_point", f, params, x0, |f, options| {
             let step = f.clone();
-            let residual = move |p: &[Tensor], x: &[Tensor]| {
-                Ok(f(p, x)?.iter().zip(x).map(|(y, x)| y - x).collect())
-            };
+            let residual =
+                move |p: &[Tensor], x: &[Tensor]| Ok(f(p, x)?.iter().zip(x).map(|(y, x)| y - x).collect());
             (Arc::new(residual), Arc::new(move |p, x| iterate::repeat(&step, p, x, &options)))
         })
     }
@@ -186,9 +185,8 @@ impl Options {
                 pulled(|x| f(p, x), x, &[one])
             });
             let gradient = slope.clone();
-            let search = move |p: &[Tensor], x: &[Tensor]| {
-                iterate::minimize(&objective, &gradient, p, x, &options)
-            };
+            let search =
+                move |p: &[Tensor], x: &[Tensor]| iterate::minimize(&objective, &gradient, p, x, &options);
             (slope, Arc::new(search))
         })
     }
@@ -233,13 +231,15 @@ fn traced<P: Tree, X: Tree, Y: Tree>(
     }
     let np = p.leaves().len();
     let run = |leaves: &[Tensor]| {
-        let y = f(&from_leaves(p, leaves[..np].iter().cloned()), &from_leaves(x, leaves[np..].iter().cloned()));
+        let y =
+            f(&from_leaves(p, leaves[..np].iter().cloned()), &from_leaves(x, leaves[np..].iter().cloned()));
         Ok(y.leaves().into_iter().cloned().collect())
     };
     let (px, nx) = ([avals(p), avals(x)].concat(), x.leaves().len());
     let graph = trace_leaves(run, px)?;
     let found: Vec<_> = graph.outputs.iter().map(|&a| graph.aval(a)).collect();
-    let scalar = |found: &[crate::ops::Aval]| matches!(found, [y] if y.shape.numel() == 1 && y.dtype.is_float());
+    let scalar =
+        |found: &[crate::ops::Aval]| matches!(found, [y] if y.shape.numel() == 1 && y.dtype.is_float());
     if name == "argmin" && !scalar(&found) {
         return Err(err!(Shape, "the function to minimize must return one number, not {}", listed(&found)));
     }

@@ -30,7 +30,12 @@ use std::rc::{Rc, Weak};
 /// assert_eq!(c, [1.0, 2.0, 2.0, 4.0 / 3.0]);
 /// ```
 #[track_caller]
-pub fn taylor(f: impl FnOnce(&Tensor) -> Tensor, x: &Tensor, direction: &Tensor, order: usize) -> Vec<Tensor> {
+pub fn taylor(
+    f: impl FnOnce(&Tensor) -> Tensor,
+    x: &Tensor,
+    direction: &Tensor,
+    order: usize,
+) -> Vec<Tensor> {
     let location = Location::caller();
     or_panic(super::forward::check(x, direction).map_err(|e| e.in_op("taylor").at(location)));
     let run = || {
@@ -132,7 +137,8 @@ impl Applied {
         match linearity {
             Linearity::Linear => {
                 let terms: Vec<Option<Tensor>> = self.terms(&vec![k; self.args.len()])?;
-                let is_zero = |(t, a): (&Option<Tensor>, &Rc<Series>)| t.is_none() || !a.aval.dtype.is_float();
+                let is_zero =
+                    |(t, a): (&Option<Tensor>, &Rc<Series>)| t.is_none() || !a.aval.dtype.is_float();
                 if terms.iter().zip(&self.args).all(is_zero) {
                     return Ok(None);
                 }
@@ -202,14 +208,16 @@ impl Applied {
             let source = Source::Own { call: Rc::downgrade(self), slot };
             Rc::new(Series { aval: aval.clone(), varies, known: RefCell::default(), source })
         });
-        let inputs: Vec<Rc<Series>> =
-            self.args.iter().cloned().chain(outputs).chain(derivatives).collect();
+        let inputs: Vec<Rc<Series>> = self.args.iter().cloned().chain(outputs).chain(derivatives).collect();
         let push = |leaves: &[Tensor]| {
             let (x, rest) = leaves.split_at(nx);
             let (y, dx) = rest.split_at(self.outputs.len());
             let mut dx = dx.iter();
-            let t: Vec<Option<Tensor>> =
-                self.args.iter().map(|a| moving(a).then(|| dx.next().expect("one for each").clone())).collect();
+            let t: Vec<Option<Tensor>> = self
+                .args
+                .iter()
+                .map(|a| moving(a).then(|| dx.next().expect("one for each").clone()))
+                .collect();
             self.pushed(x, y, &t)
         };
         let graph = trace_leaves(push, inputs.iter().map(|s| s.aval.clone()).collect())?;
@@ -224,8 +232,7 @@ impl Applied {
             }
             // Whatever the body does, forward mode does it too.
             let zero = |x: &Tensor| x.detach().zeros_like();
-            let t: Vec<Tensor> =
-                x.iter().zip(t).map(|(x, t)| t.clone().unwrap_or_else(|| zero(x))).collect();
+            let t: Vec<Tensor> = x.iter().zip(t).map(|(x, t)| t.clone().unwrap_or_else(|| zero(x))).collect();
             return super::custom::pushed(|x| block.expand(x), x, &t);
         }
         let needs: Vec<bool> = t.iter().map(Option::is_some).collect();
@@ -279,9 +286,8 @@ fn compositions(k: usize, varies: &[bool]) -> Vec<Vec<usize>> {
         [] => Vec::new(),
         [first, rest @ ..] => {
             let most = if *first { k } else { 0 };
-            let with = |i: usize| {
-                compositions(k - i, rest).into_iter().map(move |tail| [vec![i], tail].concat())
-            };
+            let with =
+                |i: usize| compositions(k - i, rest).into_iter().map(move |tail| [vec![i], tail].concat());
             (0..=most).flat_map(with).collect()
         }
     }

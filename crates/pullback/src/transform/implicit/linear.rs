@@ -1,10 +1,10 @@
 //! Linear equations of a matrix that may be known by its products alone.
 
+use super::super::custom::{Batching, Custom, pulled, pushed};
 use super::Solver;
 use crate::Tensor;
 use crate::error::{Result, err};
 use crate::ops::Aval;
-use super::super::custom::{Batching, Custom, pulled, pushed};
 use crate::transform::{from_leaves, vmap};
 use std::sync::Arc;
 
@@ -80,7 +80,8 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 /// The length of a vector, however large: an overflow would make everything else look small.
 pub(super) fn norm(a: &[f64]) -> f64 {
-    let largest = a.iter().fold(0.0, |m: f64, v| if m.is_nan() || v.is_nan() { f64::NAN } else { m.max(v.abs()) });
+    let largest =
+        a.iter().fold(0.0, |m: f64, v| if m.is_nan() || v.is_nan() { f64::NAN } else { m.max(v.abs()) });
     match largest == 0.0 || !largest.is_finite() {
         true => largest,
         false => largest * a.iter().map(|v| (v / largest).powi(2)).sum::<f64>().sqrt(),
