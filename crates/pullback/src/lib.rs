@@ -20,8 +20,8 @@
 //! # let _ = value;
 //! ```
 //!
-//! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`check`] to test a
-//! derivative of your own.
+//! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`jacobian`], [`hessian`], [`hvp`]
+//! and [`taylor`]; [`implicit`] for solutions of equations; [`custom_rule`] for derivatives of your own, and [`check`] to test them.
 
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
 extern crate self as pullback;

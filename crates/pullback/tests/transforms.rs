@@ -220,3 +220,21 @@ fn a_mask_from_the_input_has_no_tangent() {
     let picked = |x: &Tensor| x.index_select(0, &x.argmax(0).unsqueeze(0));
     assert_eq!(jvp(picked, &Tensor::from([1.0, 4.0]), &Tensor::from([7.0, 8.0])).1.to_vec::<f64>(), [8.0]);
 }
+
+#[test]
+fn nothing_is_left_behind() {
+    let run = || {
+        let x = Tensor::from([0.5, 0.6]);
+        let exp = custom_rule(|x: &Tensor| x.exp()).pullback(|_, y, g| g * y).into_fn();
+        taylor(|x: &Tensor| (x.sin().exp() / x).sqrt(), &x, &x, 4);
+        hessian(|x: &Tensor| exp(x).sum())(&x);
+        grad(grad(|x: &Tensor| exp(x)))(&Tensor::scalar(1.0));
+        linearize(|x: &Tensor| exp(x).tanh(), &x).1(&x);
+        let root = |p: &Tensor| implicit::root(|p: &Tensor, x: &Tensor| x.square() - p, p, p);
+        grad(grad(root))(&Tensor::scalar(2.0));
+    };
+    run();
+    let before = pullback::memory::live_tensors();
+    run();
+    assert_eq!(pullback::memory::live_tensors(), before);
+}
