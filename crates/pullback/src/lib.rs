@@ -20,8 +20,8 @@
 //! # let _ = value;
 //! ```
 //!
-//! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`check`] to test a
-//! derivative of your own.
+//! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`jacobian`], [`hessian`], [`hvp`]
+//! and [`taylor`]; [`implicit`] for solutions of equations; [`custom_rule`] for derivatives of your own, and [`check`] to test them.
 
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
 extern crate self as pullback;
@@ -57,7 +57,7 @@ pub use transform::{
     CustomOp, CustomRule, Path, Schedule, Steps, Tree, associative_scan, checkpoint, checkpoint_dynamic,
     cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian,
     jacrev, jvp, linearize, map_over, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient,
-    switch, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop,
+    switch, taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop,
     while_loop_bounded,
 };
 
@@ -72,7 +72,7 @@ pub mod prelude {
         CustomOp, DType, Key, Schedule, Tensor, Tree, associative_scan, checkpoint, checkpoint_dynamic, cond,
         custom_op, custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian,
         hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, stop_gradient, strict, switch, transpose, value_and_grad,
+        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, transpose, value_and_grad,
         value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
     };
 }

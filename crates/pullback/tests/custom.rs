@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 /// What a panicking form says.
+#[track_caller]
 fn message<T>(panics: impl FnOnce() -> T) -> String {
-    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).err().expect("no panic");
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+    let Err(payload) = outcome else { panic!("nothing was refused") };
     match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => payload.downcast_ref::<&str>().expect("a message").to_string(),

@@ -19,8 +19,10 @@ fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
 }
 
 /// What a panicking form says.
+#[track_caller]
 fn message<T>(panics: impl FnOnce() -> T) -> String {
-    let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics)).err().expect("no panic");
+    let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panics));
+    let Err(payload) = outcome else { panic!("nothing was refused") };
     match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => payload.downcast_ref::<&str>().expect("a message").to_string(),
@@ -138,4 +140,101 @@ fn a_stopped_gradient_stops_both_modes() {
     let x = Tensor::scalar(3.0);
     assert_eq!(grad(f)(&x).item(), 3.0);
     assert_eq!(jvp(f, &x, &Tensor::scalar(1.0)).1.item(), 3.0);
+}
+
+/// Against the series, to order 6 and beyond.
+#[track_caller]
+fn expands(f: impl Fn(&Tensor) -> Tensor, at: f64, expected: &[f64]) {
+    let order = expected.len() - 1;
+    let found = taylor(f, &Tensor::scalar(at), &Tensor::scalar(1.0), order);
+    for (k, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let found = found.item();
+        assert!(
+            (found - expected).abs() < 1e-13 * (1.0 + expected.abs()),
+            "order {k}: {found}, not {expected}"
+        );
+    }
+    assert_eq!(found.len(), expected.len());
+}
+
+#[test]
+fn taylor_coefficients_are_those_of_the_series() {
+    expands(|x| x.exp(), 0.0, &[1.0, 1.0, 0.5, 1.0 / 6.0, 1.0 / 24.0, 1.0 / 120.0, 1.0 / 720.0]);
+    expands(|x| x.sin(), 0.0, &[0.0, 1.0, 0.0, -1.0 / 6.0, 0.0, 1.0 / 120.0, 0.0, -1.0 / 5040.0]);
+    expands(|x| 1.0 / (1.0 - x), 0.5, &[2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 128.0]);
+    expands(|x| (1.0 - x).recip(), 0.0, &[1.0; 31]); // far beyond what nesting could do
+    expands(|x| 1.0 / (1.0 - x), 0.0, &[1.0; 21]);
+    expands(|x| x.sqrt(), 1.0, &[1.0, 0.5, -0.125, 0.0625, -5.0 / 128.0, 7.0 / 256.0, -21.0 / 1024.0]);
+    expands(|x| x.log1p(), 0.0, &[0.0, 1.0, -0.5, 1.0 / 3.0, -0.25, 0.2, -1.0 / 6.0]);
+    expands(|x| x.tanh(), 0.0, &[0.0, 1.0, 0.0, -1.0 / 3.0, 0.0, 2.0 / 15.0, 0.0]);
+    // exp(sin x) = 1 + x + x²/2 - x⁴/8 - x⁵/15 - x⁶/240
+    expands(|x| x.sin().exp(), 0.0, &[1.0, 1.0, 0.5, 0.0, -0.125, -1.0 / 15.0, -1.0 / 240.0]);
+    // What is constant, and what is cut off
+    expands(|x| x.sign() + x.detach(), 2.0, &[3.0, 0.0, 0.0]);
+    expands(|_| Tensor::scalar(7.0), 2.0, &[7.0, 0.0, 0.0]);
+}
+
+#[test]
+fn taylor_coefficients_of_programs() {
+    let w = Tensor::randn(Key::new(1), [3, 3], DType::F64);
+    let rule = custom_rule(|x: &Tensor| x.exp()).pullback(|_, y, g| g * y).into_fn();
+    let f = |x: &Tensor| {
+        let h = checkpoint(|x: &Tensor| w.matmul(x).tanh())(x);
+        (rule(&h) / (h.square() + 1.5)).log_softmax(0).sum() * h.max()
+    };
+    let (x, v) = (Tensor::from([0.2, -0.4, 0.7]), Tensor::from([1.0, 0.5, -2.0]));
+    // The reference: derivatives one inside of the other.
+    let nested = |order: usize| {
+        fn derivative(f: &dyn Fn(&Tensor) -> Tensor, t: &Tensor, order: usize) -> Tensor {
+            match order {
+                0 => f(t),
+                _ => jvp(|t: &Tensor| derivative(f, t, order - 1), t, &Tensor::scalar(1.0)).1,
+            }
+        }
+        derivative(&|t: &Tensor| f(&(&x + t * &v)), &Tensor::scalar(0.0), order)
+    };
+    let mut factorial = 1.0;
+    for (k, c) in taylor(f, &x, &v, 4).iter().enumerate() {
+        factorial *= k.max(1) as f64;
+        close(&(c * factorial), &nested(k), 1e-11);
+    }
+    // They are differentiable.
+    pullback::check::gradients(|x: &Tensor| taylor(|x: &Tensor| x.sin().exp(), x, &v, 3).remove(3), &x)
+        .unwrap();
+    let e = message(|| taylor(|x: &Tensor| x.exp(), &x, &Tensor::scalar(1.0), 2));
+    assert!(e.contains("taylor") && e.contains("transforms.rs"), "{e}");
+}
+
+#[test]
+fn a_dynamic_checkpoint_may_differentiate_inside() {
+    let f = checkpoint_dynamic(|x: &Tensor| grad(|x: &Tensor| x.square() * x)(x));
+    assert_eq!(grad(f)(&Tensor::scalar(2.0)).item(), 12.0);
+}
+
+#[test]
+fn a_mask_from_the_input_has_no_tangent() {
+    let f = |x: &Tensor| Tensor::where_(&x.gt(0.0), x * 3.0, x * 5.0) + x.gt(0.0).cast(DType::F64);
+    let (y, dy) = jvp(f, &Tensor::from([1.0, -1.0]), &Tensor::ones([2]));
+    assert_eq!(y.to_vec::<f64>(), [4.0, -5.0]);
+    assert_eq!(dy.to_vec::<f64>(), [3.0, 5.0]);
+    let picked = |x: &Tensor| x.index_select(0, &x.argmax(0).unsqueeze(0));
+    assert_eq!(jvp(picked, &Tensor::from([1.0, 4.0]), &Tensor::from([7.0, 8.0])).1.to_vec::<f64>(), [8.0]);
+}
+
+#[test]
+fn nothing_is_left_behind() {
+    let run = || {
+        let x = Tensor::from([0.5, 0.6]);
+        let exp = custom_rule(|x: &Tensor| x.exp()).pullback(|_, y, g| g * y).into_fn();
+        taylor(|x: &Tensor| (x.sin().exp() / x).sqrt(), &x, &x, 4);
+        hessian(|x: &Tensor| exp(x).sum())(&x);
+        grad(grad(|x: &Tensor| exp(x)))(&Tensor::scalar(1.0));
+        linearize(|x: &Tensor| exp(x).tanh(), &x).1(&x);
+        let root = |p: &Tensor| implicit::root(|p: &Tensor, x: &Tensor| x.square() - p, p, p);
+        grad(grad(root))(&Tensor::scalar(2.0));
+    };
+    run();
+    let before = pullback::memory::live_tensors();
+    run();
+    assert_eq!(pullback::memory::live_tensors(), before);
 }

@@ -121,13 +121,16 @@ fn interpret(op: &Op, inputs: &[&Tensor], level: u64, aval: &Aval) -> Result<Dat
 
 /// Forward mode: the operation on the primals, and its pushforward on the tangents.
 fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
+    // A mask or an index is the same along every tangent: it has none.
     let dual = |t: &&Tensor| match t.data() {
-        Data::Dual(d) if d.level == level => (d.primal.clone(), Some(d.tangent.clone())),
+        Data::Dual(d) if d.level == level => {
+            (d.primal.clone(), t.dtype().is_float().then(|| d.tangent.clone()))
+        }
         _ => ((*t).clone(), None),
     };
     let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
     let primal = bind_at(op, &primals.iter().collect::<Vec<_>>(), caller())?;
-    if !primal.dtype().is_float() || op.severs() {
+    if !primal.dtype().is_float() || op.severs() || tangents.iter().all(Option::is_none) {
         return Ok(Data::Dual(Box::new(Dual { level, tangent: primal.zeros_like(), primal })));
     }
     let needs: Small<bool> = tangents.iter().map(Option::is_some).collect();

@@ -25,7 +25,7 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, t: &X) -> (Y, Y) {
     (y.map(&mut |t| primal(t, level.id())), y.map(&mut |t| tangent(t, level.id())))
 }
 
-fn check<X: Tree>(x: &X, t: &X) -> crate::Result<()> {
+pub(super) fn check<X: Tree>(x: &X, t: &X) -> crate::Result<()> {
     let (xs, ts) = (x.leaves(), t.leaves());
     if xs.len() != ts.len() {
         return Err(err!(Gradient, "the input has {} tensors, the tangent {}", xs.len(), ts.len()));

@@ -136,3 +136,37 @@ pub fn gauss_newton_vp<X: Tree, Y: Tree>(
     let hjv = hvp(loss, &y, &jv);
     vjp(&f, x).1(&hjv)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::trace_leaves;
+    use crate::ops::Aval;
+    use crate::{DType, Key};
+
+    /// How many operations a function does.
+    fn operations(f: impl Fn(&Tensor) -> Tensor, x: &Tensor) -> usize {
+        let aval = Aval { dtype: x.dtype(), shape: x.node().shape.clone() };
+        trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval]).unwrap().len()
+    }
+
+    #[test]
+    fn a_hessian_vector_product_costs_at_most_four_gradients() {
+        let [a, b, c] = Key::new(1).split();
+        let w = Tensor::randn(a, [4, 4], DType::F64);
+        let (x, v) = (Tensor::randn(b, [4], DType::F64), Tensor::randn(c, [4], DType::F64));
+        let network = |x: &Tensor| {
+            let mut h = x.clone();
+            for _ in 0..5 {
+                h = w.matmul(&h).tanh();
+            }
+            h.square().sum()
+        };
+        let smooth = |x: &Tensor| (x.sin() * x.exp()).softmax(0).ln().sum() / (x.square().sum() + 1.0);
+        for f in [&network as &dyn Fn(&Tensor) -> Tensor, &smooth] {
+            let gradient = operations(grad(f), &x);
+            let product = operations(|x| hvp(f, x, &v), &x);
+            assert!(product <= 4 * gradient, "{product} operations against {gradient}");
+        }
+    }
+}

@@ -8,6 +8,7 @@ pub mod implicit;
 mod jacobian;
 mod linear;
 mod reverse;
+mod taylor;
 mod tree;
 mod vmap;
 
@@ -21,6 +22,7 @@ pub use forward::jvp;
 pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
+pub use taylor::taylor;
 pub(crate) use tree::from_leaves;
 pub use tree::{Path, Tree};
 pub use vmap::{vmap, vmap_axes};

@@ -32,14 +32,19 @@ pub(super) fn repeat(f: &TwoFn, p: &[Tensor], x: &[Tensor], options: &Options) -
         let (a, b) = (numbers(&x), numbers(&next));
         moved = norm(&plus(&b, -1.0, &a));
         x = next;
-        if moved <= tolerance * (1.0 + norm(&b)) {
-            return Ok(x);
-        }
         if !moved.is_finite() {
             break;
         }
+        if moved <= tolerance * (1.0 + norm(&b)) {
+            return Ok(x);
+        }
     }
     Err(options.exhausted("the step", moved))
+}
+
+/// Of two infinities neither is small.
+fn is_small(step: &[f64], at: &[f64], limit: f64) -> bool {
+    norm(step).is_finite() && norm(step) <= limit * (1.0 + norm(at))
 }
 
 /// How often a step is halved before it counts as hopeless.
@@ -57,7 +62,7 @@ pub(super) fn newton(f: &TwoFn, p: &[Tensor], x: &[Tensor], options: &Options) -
         }
         let here = tensors(&at, x);
         let step = numbers(&solve(&a, &[p, &here].concat(), &tensors(&r, x), options.solver)?);
-        let small = |limit: f64| norm(&step) <= limit * (1.0 + norm(&at));
+        let small = |limit: f64| is_small(&step, &at, limit);
         if small(tolerance) {
             return Ok(tensors(&plus(&at, -1.0, &step), x));
         }
@@ -106,7 +111,7 @@ pub(super) fn minimize(
         }
         let newton = solve(&hessian, &[p, &here].concat(), &tensors(&g, x), options.solver);
         let newton = newton.map(|step| numbers(&step)).ok().filter(|d| dot(d, &g) > 0.0);
-        let small = |limit: f64| newton.as_ref().is_some_and(|d| norm(d) <= limit * (1.0 + norm(&at)));
+        let small = |limit: f64| newton.as_ref().is_some_and(|d| is_small(d, &at, limit));
         if small(tolerance) {
             let step = newton.as_ref().expect("there is a small step");
             return Ok(tensors(&plus(&at, -1.0, step), x));

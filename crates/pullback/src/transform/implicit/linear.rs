@@ -78,8 +78,14 @@ pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()
 }
 
+/// The length of a vector, however large: an overflow would make everything else look small.
 pub(super) fn norm(a: &[f64]) -> f64 {
-    dot(a, a).sqrt()
+    let largest =
+        a.iter().fold(0.0, |m: f64, v| if m.is_nan() || v.is_nan() { f64::NAN } else { m.max(v.abs()) });
+    match largest == 0.0 || !largest.is_finite() {
+        true => largest,
+        false => largest * a.iter().map(|v| (v / largest).powi(2)).sum::<f64>().sqrt(),
+    }
 }
 
 /// `y + a x`.
