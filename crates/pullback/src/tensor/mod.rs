@@ -114,12 +114,16 @@ fn interpret(op: &Op, inputs: &[&Tensor], level: u64, aval: &Aval) -> Result<Dat
 /// Forward mode: the operation on the primals, and its pushforward on the tangents.
 fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
     let dual = |t: &&Tensor| match t.data() {
-        Data::Dual(d) if d.level == level => (d.primal.clone(), Some(d.tangent.clone())),
+        // A mask or an index has no tangent, whatever it was computed from.
+        Data::Dual(d) if d.level == level => {
+            (d.primal.clone(), t.dtype().is_float().then(|| d.tangent.clone()))
+        }
         _ => ((*t).clone(), None),
     };
     let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
     let primal = bind_at(op, &primals.iter().collect::<Vec<_>>(), caller())?;
-    if !primal.dtype().is_float() || op.severs() {
+    let moves = tangents.iter().any(Option::is_some);
+    if !moves || !primal.dtype().is_float() || op.severs() {
         return Ok(Data::Dual(Box::new(Dual { level, tangent: primal.zeros_like(), primal })));
     }
     let needs: Small<bool> = tangents.iter().map(Option::is_some).collect();
