@@ -53,7 +53,8 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Path, Schedule, Steps, Tree, associative_scan, checkpoint, checkpoint_dynamic, cond, fori, grad, jvp, map_over,
+    Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy,
+    checkpoint_verified, cond, fori, grad, jvp, map_over, name,
     scan, scan_checkpointed, scan_checkpointed_dynamic, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop,
     while_loop_bounded,
 };
@@ -66,8 +67,8 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Schedule, Tensor, Tree, associative_scan, checkpoint, checkpoint_dynamic, cond,
-        detect_anomaly, enable_grad, fori, grad, grad_of, jvp, map_over, no_grad, scan, scan_checkpointed,
+        DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy,
+        checkpoint_verified, cond, detect_anomaly, enable_grad, fori, grad, grad_of, jvp, map_over, no_grad, scan, scan_checkpointed,
         scan_checkpointed_dynamic, strict, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop,
         while_loop_bounded,
     };

@@ -25,6 +25,11 @@ pub(crate) trait Block: Send + Sync {
         Ok((self.expand(x)?, None))
     }
 
+    /// What it keeps besides the inputs.
+    fn residuals(&self) -> Vec<Tensor> {
+        Vec::new()
+    }
+
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
     fn signature(&self) -> Option<Vec<Aval>> {
         None

@@ -156,6 +156,11 @@ impl Block for Loop {
         Ok((outputs, Some(Arc::new(Loop { kept: Arc::new(Mutex::new(Some(kept))), ..self.clone() }))))
     }
 
+    fn residuals(&self) -> Vec<Tensor> {
+        let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        kept.iter().flat_map(|k| k.states()).flat_map(|(_, state)| state.clone()).collect()
+    }
+
     fn signature(&self) -> Option<Vec<Aval>> {
         let n = self.range.len();
         let mut types = self.body.types()?;
