@@ -36,7 +36,8 @@ impl Report {
     }
 }
 
-/// The values that are kept to compute gradients of `output`: bytes by operation and source line, each buffer counted once.
+/// The values that are kept to compute gradients of `output`: bytes by operation and source line, each buffer counted once, with what it
+/// has been rounded up by.
 ///
 /// ```
 /// use pullback::{memory, prelude::*};

@@ -26,7 +26,7 @@ pub enum Policy {
 /// Gives a value a name that [`Policy::Named`] knows it by.
 ///
 /// ```
-/// use pullback::{Policy, prelude::*};
+/// use pullback::{name, prelude::*};
 /// let f = |x: &Tensor| name(&x.sin().exp(), "hidden").tanh();
 /// let kept = checkpoint_policy(f, Policy::Named(&["hidden"]));
 /// let x = Tensor::scalar(0.5);

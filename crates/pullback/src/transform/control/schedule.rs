@@ -209,6 +209,8 @@ mod tests {
                 assert!(most <= slots);
             }
         }
+        // r = 4, since C(53, 3) = 23426 < 100000 <= C(54, 4): 4 n - C(54, 51).
+        assert_eq!(count(Schedule::Binomial { slots: 50 }, 100_000), (400_000 - 24_804, 50));
     }
 
     /// The least number of advances by trying every place, to check the formula itself.
