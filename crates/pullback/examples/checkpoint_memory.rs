@@ -60,7 +60,10 @@ fn main() {
         ("Binomial, 10 slots", Some(Schedule::Binomial { slots: 10 })),
     ];
     let sizes = [100, 1_000, 10_000, 100_000];
-    println!("| schedule | steps | step evaluations | per step | peak bytes | states of {} B | seconds |", 8 * WIDTH);
+    println!(
+        "| schedule | steps | step evaluations | per step | peak bytes | states of {} B | seconds |",
+        8 * WIDTH
+    );
     println!("|---|---:|---:|---:|---:|---:|---:|");
     let mut series = Vec::new();
     for (name, schedule) in schedules {
@@ -80,7 +83,8 @@ fn main() {
         series.push((name, runs));
     }
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plots/checkpoint.svg");
-    std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plots")).expect("a folder for plots");
+    std::fs::create_dir_all(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/plots"))
+        .expect("a folder for plots");
     std::fs::write(path, plot(&series)).expect("the plot is written");
 }
 
@@ -95,7 +99,15 @@ fn plot(series: &[(&str, Vec<Run>)]) -> String {
     let bytes = |r: &Run| (r.peak as f64).log10();
     let evaluations = |r: &Run| r.evaluations as f64 / r.steps as f64;
     panel(&mut svg, 60.0, "peak bytes", (3.0, 8.5), |v| format!("1e{v:.0}"), series, bytes);
-    panel(&mut svg, 430.0, "evaluations of each step", (0.0, 10.0), |v| format!("{v:.0}"), series, evaluations);
+    panel(
+        &mut svg,
+        430.0,
+        "evaluations of each step",
+        (0.0, 10.0),
+        |v| format!("{v:.0}"),
+        series,
+        evaluations,
+    );
     for (k, (name, _)) in series.iter().enumerate() {
         let y = 50 + 20 * k;
         let _ = writeln!(svg, "<rect x='770' y='{}' width='12' height='3' fill='{}'/>", y - 5, COLOURS[k]);
@@ -129,7 +141,8 @@ fn panel(
     }
     let _ = writeln!(svg, "<text x='{}' y='388' text-anchor='middle'>steps</text>", left + width / 2.0);
     for ((_, runs), colour) in series.iter().zip(COLOURS) {
-        let points: Vec<String> = runs.iter().map(|r| format!("{:.1},{:.1}", x(r.steps), y(value(r)))).collect();
+        let points: Vec<String> =
+            runs.iter().map(|r| format!("{:.1},{:.1}", x(r.steps), y(value(r)))).collect();
         let _ = writeln!(
             svg,
             "<polyline points='{}' fill='none' stroke='{colour}' stroke-width='2'/>",

@@ -54,9 +54,8 @@ pub use tensor::{
 };
 pub use transform::{
     Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy,
-    checkpoint_verified, cond, fori, grad, jvp, map_over, name,
-    scan, scan_checkpointed, scan_checkpointed_dynamic, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop,
-    while_loop_bounded,
+    checkpoint_verified, cond, fori, grad, jvp, map_over, name, scan, scan_checkpointed,
+    scan_checkpointed_dynamic, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -67,10 +66,10 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy,
-        checkpoint_verified, cond, detect_anomaly, enable_grad, fori, grad, grad_of, jvp, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, strict, switch, value_and_grad, vjp, vmap, vmap_axes, while_loop,
-        while_loop_bounded,
+        DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint, checkpoint_dynamic,
+        checkpoint_policy, checkpoint_verified, cond, detect_anomaly, enable_grad, fori, grad, grad_of, jvp,
+        map_over, no_grad, scan, scan_checkpointed, scan_checkpointed_dynamic, strict, switch,
+        value_and_grad, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
     };
 }
 

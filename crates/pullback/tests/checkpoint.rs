@@ -1,7 +1,7 @@
 //! Memory for time: checkpointed functions and loops give the same results from less.
 
-use pullback::{memory, name};
 use pullback::prelude::*;
+use pullback::{memory, name};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -43,9 +43,7 @@ fn plain((w, (h, xs)): &P) -> Tensor {
 }
 
 fn traced(schedule: Schedule) -> impl Fn(&P) -> Tensor + Copy {
-    move |(w, (h, xs))| {
-        total(scan_checkpointed(|h: &Tensor, x: &Tensor| cell(w, h, x), h, xs, schedule))
-    }
+    move |(w, (h, xs))| total(scan_checkpointed(|h: &Tensor, x: &Tensor| cell(w, h, x), h, xs, schedule))
 }
 
 fn dynamic(schedule: Schedule) -> impl Fn(&P) -> Tensor + Copy {
@@ -145,10 +143,18 @@ fn no_steps_and_no_slots() {
             last
         };
         assert_eq!(grad(f)(&Tensor::scalar(2.0)).item(), 1.0);
-        let (last, ys) = scan_checkpointed_dynamic(|x: &Tensor, _: &()| (x.exp(), x.sin()), &Tensor::scalar(2.0), 0, s);
+        let (last, ys) =
+            scan_checkpointed_dynamic(|x: &Tensor, _: &()| (x.exp(), x.sin()), &Tensor::scalar(2.0), 0, s);
         assert_eq!((last.item(), ys.shape()), (2.0, &[0][..]));
     }
-    let none = || scan_checkpointed(|x: &Tensor, _: &()| (x.exp(), ()), &Tensor::scalar(1.0), 3, Schedule::Online { slots: 0 });
+    let none = || {
+        scan_checkpointed(
+            |x: &Tensor, _: &()| (x.exp(), ()),
+            &Tensor::scalar(1.0),
+            3,
+            Schedule::Online { slots: 0 },
+        )
+    };
     let e = std::panic::catch_unwind(none).unwrap_err().downcast::<String>().unwrap();
     assert!(e.contains("at least one slot") && e.contains("checkpoint.rs"), "{e}");
 }
@@ -167,7 +173,8 @@ fn the_binomial_schedule_runs_as_few_steps_as_the_formula_says() {
     let step = Arc::new(step);
     let f = move |x: &Tensor| {
         let step = step.clone();
-        scan_checkpointed_dynamic(move |x: &Tensor, i: &()| step(x, i), x, n, Schedule::Binomial { slots: 5 }).0
+        scan_checkpointed_dynamic(move |x: &Tensor, i: &()| step(x, i), x, n, Schedule::Binomial { slots: 5 })
+            .0
     };
     grad(f)(&Tensor::scalar(0.5));
     // The run, each step once for its pullback, and the advances less those to the last state that the run kept itself.
@@ -182,7 +189,9 @@ fn a_gradient_inside_of_a_checkpoint() {
     let expected = grad(inner)(&x);
     near(&grad(checkpoint(inner))(&x), &expected);
     near(&grad(checkpoint_dynamic(inner))(&x), &expected);
-    let f = |x: &Tensor| scan_checkpointed_dynamic(move |x: &Tensor, _: &()| (inner(x), ()), x, 4, Schedule::Sqrt).0;
+    let f = |x: &Tensor| {
+        scan_checkpointed_dynamic(move |x: &Tensor, _: &()| (inner(x), ()), x, 4, Schedule::Sqrt).0
+    };
     near(&grad(f)(&x), &grad(|x: &Tensor| inner(&inner(&inner(&inner(x)))))(&x));
 }
 
@@ -195,8 +204,13 @@ fn layers((w, x): &(Tensor, Tensor)) -> Tensor {
 #[test]
 fn every_policy_gives_the_same_derivatives() {
     let p = (start().0, Tensor::from([0.4, -0.3]));
-    let policies =
-        [Policy::Everything, Policy::Nothing, Policy::Products, Policy::Named(&["hidden"]), Policy::Named(&["other"])];
+    let policies = [
+        Policy::Everything,
+        Policy::Nothing,
+        Policy::Products,
+        Policy::Named(&["hidden"]),
+        Policy::Named(&["other"]),
+    ];
     let (g, h) = (grad(layers)(&p), grad(|p: &(Tensor, Tensor)| grad(layers)(p).0.square().sum())(&p));
     for policy in policies {
         let f = checkpoint_policy(layers, policy);
@@ -254,5 +268,9 @@ fn a_report_names_operations_and_lines() {
     let kept = memory::report(&checkpoint(|x: &Tensor| x.exp().sin().exp().sum())(&x));
     assert_eq!((kept.bytes(), kept.inputs), (0, 1024));
     let looped = |s| scan_checkpointed(|x: &Tensor, _: &()| (x.sin(), ()), &x, 100, s).0.sum();
-    assert_eq!(memory::report(&looped(Schedule::Binomial { slots: 5 })).bytes(), 4 * 1024, "the first state is the input");
+    assert_eq!(
+        memory::report(&looped(Schedule::Binomial { slots: 5 })).bytes(),
+        4 * 1024,
+        "the first state is the input"
+    );
 }

@@ -14,7 +14,10 @@ fn near(a: &Tensor, b: &Tensor) {
 /// The message of a panic.
 #[track_caller]
 fn message(f: impl FnOnce()) -> String {
-    *catch_unwind(AssertUnwindSafe(f)).expect_err("it should have panicked").downcast::<String>().expect("a message")
+    *catch_unwind(AssertUnwindSafe(f))
+        .expect_err("it should have panicked")
+        .downcast::<String>()
+        .expect("a message")
 }
 
 fn weights() -> Tensor {
@@ -127,7 +130,8 @@ fn scan_in_a_traced_function() {
 
 #[test]
 fn scan_of_no_steps() {
-    let (last, ys) = scan(|x: &Tensor, _: &()| (x * 2.0, (x.clone(), x.gt(0.0))), &Tensor::from([1.0, 2.0]), 0);
+    let (last, ys) =
+        scan(|x: &Tensor, _: &()| (x * 2.0, (x.clone(), x.gt(0.0))), &Tensor::from([1.0, 2.0]), 0);
     assert_eq!(last.to_vec::<f64>(), [1.0, 2.0]);
     assert_eq!((ys.0.shape(), ys.0.dtype()), (&[0, 2][..], DType::F64));
     assert_eq!((ys.1.shape(), ys.1.dtype()), (&[0, 2][..], DType::Bool));
@@ -158,7 +162,10 @@ fn a_long_scan_over_inputs_is_linear_in_time() {
 #[test]
 fn bad_bodies_are_named() {
     let e = message(|| drop(scan(|x: &Tensor, _: &()| (x.unsqueeze(0), ()), &Tensor::from([1.0]), 3)));
-    assert!(e.starts_with("scan: ") && e.contains("[1]") && e.contains("[1, 1]") && e.contains("control.rs"), "{e}");
+    assert!(
+        e.starts_with("scan: ") && e.contains("[1]") && e.contains("[1, 1]") && e.contains("control.rs"),
+        "{e}"
+    );
     let e = message(|| drop(scan(|x: &Tensor, _: &()| (x.cast(DType::F32), ()), &Tensor::from([1.0]), 3)));
     assert!(e.contains("f64") && e.contains("f32"), "{e}");
     let grow = |x: &Vec<Tensor>, _: &()| (vec![x[0].clone(); x.len() + 1], ());
@@ -167,7 +174,9 @@ fn bad_bodies_are_named() {
     let xs = (Tensor::zeros([3]), Tensor::zeros([4]));
     let e = message(move || drop(scan(|s: &Tensor, _: &Pair| (s.clone(), ()), &Tensor::scalar(0.0), &xs)));
     assert!(e.contains("`0` has 3") && e.contains("`1` has 4"), "{e}");
-    let e = message(|| drop(scan(|s: &Tensor, _: &Tensor| (s.clone(), ()), &Tensor::scalar(0.0), &Tensor::scalar(1.0))));
+    let e = message(|| {
+        drop(scan(|s: &Tensor, _: &Tensor| (s.clone(), ()), &Tensor::scalar(0.0), &Tensor::scalar(1.0)))
+    });
     assert!(e.contains("no axis of steps"), "{e}");
     let e = message(|| drop(fori(2, |_, x: &Tensor| x.unsqueeze(0), &Tensor::scalar(0.0))));
     assert!(e.starts_with("fori: "), "{e}");
@@ -190,9 +199,8 @@ fn associative_scans_are_scans() {
     for n in [1, 2, 3, 4, 5, 6, 7, 8, 13, 16, 31] {
         let xs = Tensor::linspace(0.5, 1.5, n);
         let product = |xs: &Tensor| associative_scan(|a: &Tensor, b: &Tensor| a * b, xs);
-        let by_steps = |xs: &Tensor| {
-            scan(|s: &Tensor, x: &Tensor| (s * x, s * x), &Tensor::scalar(1.0), xs).1
-        };
+        let by_steps =
+            |xs: &Tensor| scan(|s: &Tensor, x: &Tensor| (s * x, s * x), &Tensor::scalar(1.0), xs).1;
         near(&product(&xs), &by_steps(&xs));
         let loss = |f: &dyn Fn(&Tensor) -> Tensor| grad(|xs: &Tensor| f(xs).sin().sum())(&xs);
         near(&loss(&product), &loss(&by_steps));
@@ -312,7 +320,8 @@ fn a_mask_that_depends_on_the_input_in_forward_mode() {
 /// The logistic map: the derivative of the last state by the parameter.
 #[test]
 fn both_modes_of_a_captured_parameter() {
-    let f = |r: &Tensor| scan(|x: &Tensor, _: &()| (r * x * (1.0 - x), x.clone()), &Tensor::scalar(0.3), 50).0;
+    let f =
+        |r: &Tensor| scan(|x: &Tensor, _: &()| (r * x * (1.0 - x), x.clone()), &Tensor::scalar(0.3), 50).0;
     let r = Tensor::scalar(2.9);
     let (_, forward) = jvp(f, &r, &Tensor::scalar(1.0));
     near(&grad(f)(&r), &forward);

@@ -24,7 +24,8 @@ struct State {
 
 impl Trace {
     fn new(inputs: Vec<Aval>) -> Arc<Trace> {
-        let graph = Graph { inputs, consts: Vec::new(), steps: Vec::new(), outputs: Vec::new(), names: Vec::new() };
+        let graph =
+            Graph { inputs, consts: Vec::new(), steps: Vec::new(), outputs: Vec::new(), names: Vec::new() };
         let state = State { graph, captured: HashMap::new(), open: true };
         Arc::new(Trace { level: Level::new(), state: Mutex::new(state) })
     }

@@ -1,8 +1,8 @@
 //! Which operations keep how much for the pullback, and where they stand.
 
+use crate::ops::Op;
 use crate::tape::Input;
 use crate::tensor::{Data, Link, Tensor};
-use crate::ops::Op;
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::panic::Location;
@@ -88,9 +88,6 @@ impl Walk {
     fn node(&mut self, link: &Link) {
         let Some(record) = &link.node().record else { return };
         let mut bytes = link.kept().map_or(0, |t| self.bytes(&t));
-        if let Op::Block(block) = &record.op {
-            bytes += block.residuals().iter().map(|t| self.bytes(t)).sum::<usize>();
-        }
         for input in &record.inputs {
             match input {
                 Input::Saved(t) => {
@@ -105,6 +102,9 @@ impl Walk {
                     }
                 }
             }
+        }
+        if let Op::Block(block) = &record.op {
+            bytes += block.residuals().iter().map(|t| self.bytes(t)).sum::<usize>();
         }
         if matches!(record.op, Op::Slot(_)) {
             return; // It stands for the block, which is counted.

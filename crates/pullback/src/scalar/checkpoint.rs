@@ -83,7 +83,9 @@ pub(super) fn checkpointed<T: Taped>(
     parameters: &[Var<T>],
     step: impl Fn(usize, &[Var<T>], &[Var<T>]) -> Vec<Var<T>> + 'static,
 ) -> Vec<Var<T>> {
-    let kept = or_panic(Kept::new(Schedule::Binomial { slots: snapshots }, steps).map_err(|e| e.in_op("checkpointed")));
+    let kept = or_panic(
+        Kept::new(Schedule::Binomial { slots: snapshots }, steps).map_err(|e| e.in_op("checkpointed")),
+    );
     if steps == 0 {
         return state.to_vec();
     }

@@ -33,7 +33,8 @@ where
         let last: Arc<Mutex<Option<Y>>> = Arc::default();
         let body = Arc::new(Dynamic { f: f.clone(), like: x.clone(), last: last.clone() });
         let block = Verified { body, digests: Vec::new() };
-        let outputs = bind_block(Arc::new(block), &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location));
+        let outputs =
+            bind_block(Arc::new(block), &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location));
         let outputs = or_panic(outputs);
         let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");
         from_leaves(&structure, outputs)

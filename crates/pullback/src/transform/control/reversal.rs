@@ -83,7 +83,8 @@ impl<'a> Reversal<'a> {
             Some(kept) => kept,
             None => self.of.places()?,
         };
-        let mut state: Vec<Tensor> = self.of.split(&self.x).0.iter().map(|t| t.without(self.at.level)).collect();
+        let mut state: Vec<Tensor> =
+            self.of.split(&self.x).0.iter().map(|t| t.without(self.at.level)).collect();
         let mut states: Vec<Vec<Tensor>> = Vec::new();
         let mut last = 0;
         for &(at, _) in kept.states() {

@@ -27,11 +27,7 @@ use std::panic::Location;
 /// assert_eq!(grad(f)(&Tensor::scalar(1.0)).item(), 8.0);
 /// ```
 #[track_caller]
-pub fn scan<C: Tree, S: Steps, Y: Tree>(
-    f: impl Fn(&C, &S::Item) -> (C, Y),
-    init: &C,
-    steps: S,
-) -> (C, Y) {
+pub fn scan<C: Tree, S: Steps, Y: Tree>(f: impl Fn(&C, &S::Item) -> (C, Y), init: &C, steps: S) -> (C, Y) {
     let location = Location::caller();
     or_panic(run(&f, init, &steps).map_err(|e| e.in_op("scan").at(location)))
 }
@@ -101,7 +97,8 @@ impl<Y: Tree> Rows<Y> {
 
     fn stacked(self) -> Result<Y> {
         let last = self.last.expect("there was a step");
-        let columns = self.columns.iter().map(|rows| Tensor::try_stack(rows, 0)).collect::<Result<Vec<Tensor>>>()?;
+        let columns =
+            self.columns.iter().map(|rows| Tensor::try_stack(rows, 0)).collect::<Result<Vec<Tensor>>>()?;
         Ok(from_leaves(&last, columns))
     }
 }

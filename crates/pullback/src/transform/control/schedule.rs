@@ -249,7 +249,10 @@ mod tests {
                 let (advances, most) = count(Schedule::Online { slots }, n);
                 assert!(most <= slots);
                 let best = fewest_advances(n, slots);
-                assert!(advances >= best && 2 * advances <= 3 * best, "{n} steps, {slots} slots: {advances}, {best}");
+                assert!(
+                    advances >= best && 2 * advances <= 3 * best,
+                    "{n} steps, {slots} slots: {advances}, {best}"
+                );
             }
         }
     }

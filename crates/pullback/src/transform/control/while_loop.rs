@@ -78,7 +78,10 @@ fn run<C: Tree>(
             Known::Lanes { any: true } => true,
         };
         if k == max {
-            return Err(err!(Value, "the condition still holds after {max} steps; the loop does not seem to end"));
+            return Err(err!(
+                Value,
+                "the condition still holds after {max} steps; the loop does not seem to end"
+            ));
         }
         let next = body(&state);
         same_carry(&state, &next)?;
