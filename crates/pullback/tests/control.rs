@@ -310,7 +310,7 @@ fn bounded_while_loops() {
 
 #[test]
 fn a_mask_that_depends_on_the_input_in_forward_mode() {
-    let f = |x: &Tensor| Tensor::where_(&x.gt(0.0), &x.sqrt(), &x.square());
+    let f = |x: &Tensor| Tensor::where_(&x.gt(0.0), x.sqrt(), x.square());
     let t = Tensor::from([1.0, 1.0]);
     assert_eq!(jvp(f, &Tensor::from([4.0, -3.0]), &t).1.to_vec::<f64>(), [0.25, -6.0]);
     let count = |x: &Tensor| x.gt(0.0).cast(DType::F64) * x;

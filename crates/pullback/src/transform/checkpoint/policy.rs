@@ -4,7 +4,7 @@ use super::{graph_of, traced};
 use crate::error::{Result, or_panic};
 use crate::graph::{Graph, Ref, give_name};
 use crate::ops::{Aval, Op};
-use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block, replay};
+use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block, replay};
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
 use std::sync::Arc;
@@ -93,7 +93,7 @@ impl Block for Keeping {
         self.graph.eval(x)
     }
 
-    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+    fn run_to_record(&self, x: &[Tensor]) -> Result<Ran> {
         let mut more = Graph::clone(&self.graph);
         more.outputs.extend(self.saved.iter().map(|&k| Ref::Step(k, 0)));
         let mut outputs = more.eval(x)?;

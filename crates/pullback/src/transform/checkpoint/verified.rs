@@ -2,7 +2,7 @@
 
 use super::Dynamic;
 use crate::error::{Result, err, or_panic};
-use crate::tensor::{Block, BlockAt, Data, Link, Tensor, bind_block, replay};
+use crate::tensor::{Block, BlockAt, Data, Link, Ran, Tensor, bind_block, replay};
 use crate::transform::{Tree, from_leaves};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
@@ -56,7 +56,7 @@ impl Block for Verified {
         self.body.expand(x)
     }
 
-    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+    fn run_to_record(&self, x: &[Tensor]) -> Result<Ran> {
         let outputs = self.expand(x)?;
         let digests = outputs.iter().map(digest).collect();
         Ok((outputs, Some(Arc::new(Verified { body: self.body.clone(), digests }))))
