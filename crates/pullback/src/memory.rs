@@ -1,5 +1,9 @@
 //! How much memory tensors hold, and how much is kept for reuse.
 
+mod report;
+
+pub use report::{Report, Row, report};
+
 use crate::tensor::{alive, buffer};
 
 /// Bytes held by the tensors of all threads, saved values included.

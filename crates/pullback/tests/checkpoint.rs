@@ -1,6 +1,7 @@
 //! Memory for time: checkpointed functions and loops give the same results from less.
 
 use pullback::prelude::*;
+use pullback::{memory, name};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -192,4 +193,84 @@ fn a_gradient_inside_of_a_checkpoint() {
         scan_checkpointed_dynamic(move |x: &Tensor, _: &()| (inner(x), ()), x, 4, Schedule::Sqrt).0
     };
     near(&grad(f)(&x), &grad(|x: &Tensor| inner(&inner(&inner(&inner(x)))))(&x));
+}
+
+/// Two layers, with names.
+fn layers((w, x): &(Tensor, Tensor)) -> Tensor {
+    let hidden = name(&w.matmul(x).tanh(), "hidden");
+    w.matmul(&hidden.exp()).sin().sum()
+}
+
+#[test]
+fn every_policy_gives_the_same_derivatives() {
+    let p = (start().0, Tensor::from([0.4, -0.3]));
+    let policies = [
+        Policy::Everything,
+        Policy::Nothing,
+        Policy::Products,
+        Policy::Named(&["hidden"]),
+        Policy::Named(&["other"]),
+    ];
+    let (g, h) = (grad(layers)(&p), grad(|p: &(Tensor, Tensor)| grad(layers)(p).0.square().sum())(&p));
+    for policy in policies {
+        let f = checkpoint_policy(layers, policy);
+        let d = grad(&f)(&p);
+        near(&d.0, &g.0);
+        near(&d.1, &g.1);
+        let dd = grad(|p: &(Tensor, Tensor)| grad(&f)(p).0.square().sum())(&p);
+        near(&dd.0, &h.0);
+        near(&dd.1, &h.1);
+        let many = (Tensor::stack(&[p.0.clone(), p.0.sin()], 0), Tensor::from([[0.4, -0.3], [0.1, 0.2]]));
+        near(&vmap(grad(&f))(&many).0, &vmap(grad(layers))(&many).0);
+        near(&grad(checkpoint(&f))(&p).0, &g.0);
+    }
+}
+
+#[test]
+fn a_policy_decides_what_is_kept() {
+    let n = 1000;
+    let x = Tensor::linspace(0.0, 1.0, n).requires_grad();
+    let f = |x: &Tensor| name(&name(&x.sin(), "a").exp(), "b").tanh();
+    let bytes = |policy| memory::report(&checkpoint_policy(f, policy)(&x).sum()).bytes();
+    assert_eq!(bytes(Policy::Nothing), 0);
+    assert_eq!(bytes(Policy::Named(&["a"])), 8 * n);
+    assert_eq!(bytes(Policy::Named(&["a", "b"])), 16 * n);
+    // sin keeps its input, exp and tanh their results.
+    assert_eq!(bytes(Policy::Everything), 16 * n);
+}
+
+#[test]
+fn a_verified_checkpoint_takes_what_is_the_same() {
+    let f = |x: &Tensor| {
+        // The same draw in each run; a NaN is equal to itself here.
+        let noise = Tensor::uniform(Key::new(3), [3], DType::F64);
+        (x * noise).sin() + Tensor::from([0.0, f64::NAN, 0.0])
+    };
+    let x = Tensor::from([0.1, 0.2, 0.3]);
+    let g = grad(|x: &Tensor| checkpoint_verified(f)(x).get(0))(&x);
+    near(&g, &grad(|x: &Tensor| f(x).get(0))(&x));
+    near(&vmap(grad(|x: &Tensor| checkpoint_verified(|x: &Tensor| x.sin())(x)))(&x), &x.cos());
+}
+
+#[test]
+fn a_report_names_operations_and_lines() {
+    let x = Tensor::linspace(0.0, 1.0, 128).requires_grad();
+    let y = x.exp();
+    let (a, line) = (y.sin(), line!());
+    let loss = (a * &y).sum();
+    let report = memory::report(&loss);
+    // exp keeps its result, which sin and the product read too; the product keeps the sine.
+    assert_eq!(report.bytes(), 2 * 1024);
+    let sin = report.rows.iter().find(|r| r.op == "sin").unwrap();
+    assert_eq!((sin.location.line(), sin.records), (line, 1));
+    let text = report.to_string();
+    assert!(text.contains("checkpoint.rs") && text.contains("exp"), "{text}");
+    let kept = memory::report(&checkpoint(|x: &Tensor| x.exp().sin().exp().sum())(&x));
+    assert_eq!((kept.bytes(), kept.inputs), (0, 1024));
+    let looped = |s| scan_checkpointed(|x: &Tensor, _: &()| (x.sin(), ()), &x, 100, s).0.sum();
+    assert_eq!(
+        memory::report(&looped(Schedule::Binomial { slots: 5 })).bytes(),
+        4 * 1024,
+        "the first state is the input"
+    );
 }

@@ -307,3 +307,22 @@ fn bounded_while_loops() {
     let e = message(move || drop(checkpoint(unbounded)(&Tensor::scalar(3.0))));
     assert!(e.contains("while_loop_bounded"), "{e}");
 }
+
+#[test]
+fn a_mask_that_depends_on_the_input_in_forward_mode() {
+    let f = |x: &Tensor| Tensor::where_(&x.gt(0.0), x.sqrt(), x.square());
+    let t = Tensor::from([1.0, 1.0]);
+    assert_eq!(jvp(f, &Tensor::from([4.0, -3.0]), &t).1.to_vec::<f64>(), [0.25, -6.0]);
+    let count = |x: &Tensor| x.gt(0.0).cast(DType::F64) * x;
+    assert_eq!(jvp(count, &Tensor::from([4.0, -3.0]), &t).1.to_vec::<f64>(), [1.0, 0.0]);
+}
+
+/// The logistic map: the derivative of the last state by the parameter.
+#[test]
+fn both_modes_of_a_captured_parameter() {
+    let f =
+        |r: &Tensor| scan(|x: &Tensor, _: &()| (r * x * (1.0 - x), x.clone()), &Tensor::scalar(0.3), 50).0;
+    let r = Tensor::scalar(2.9);
+    let (_, forward) = jvp(f, &r, &Tensor::scalar(1.0));
+    near(&grad(f)(&r), &forward);
+}

@@ -4,11 +4,11 @@ mod call;
 mod trace;
 
 pub(crate) use call::call;
-pub(crate) use trace::{Trace, trace_leaves};
+pub(crate) use trace::{Trace, give_name, trace_leaves};
 
 use crate::error::Result;
 use crate::ops::{Aval, Op};
-use crate::tensor::{Tensor, bind, bind_block};
+use crate::tensor::{Tensor, bind, bind_block, bind_known};
 use smallvec::SmallVec;
 use std::panic::Location;
 
@@ -19,6 +19,8 @@ pub struct Graph {
     pub(crate) consts: Vec<Tensor>,
     pub(crate) steps: Vec<Step>,
     pub(crate) outputs: Vec<Ref>,
+    /// Values that were given a name.
+    pub(crate) names: Vec<(&'static str, Ref)>,
 }
 
 /// One operation of a graph.
@@ -73,6 +75,15 @@ impl Graph {
 
     /// Runs the program through `bind`, so that any transform may look on. A value is dropped after its last use.
     pub(crate) fn eval(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.eval_knowing(inputs, |_| None)
+    }
+
+    /// [`eval`](Graph::eval) in which the results of some steps of one output are known: they are recorded, but not computed.
+    pub(crate) fn eval_knowing<'a>(
+        &self,
+        inputs: &[Tensor],
+        known: impl Fn(usize) -> Option<&'a Tensor>,
+    ) -> Result<Vec<Tensor>> {
         let mut last = vec![usize::MAX; self.steps.len()];
         for (k, step) in self.steps.iter().enumerate() {
             step.args.iter().for_each(|a| {
@@ -90,9 +101,10 @@ impl Graph {
         for (k, step) in self.steps.iter().enumerate() {
             let args: SmallVec<[&Tensor; 4]> =
                 step.args.iter().map(|&a| self.value(a, inputs, &values)).collect();
-            let result = crate::tape::with_caller(step.location, || match &step.op {
-                Op::Block(b) => bind_block(b.clone(), &args),
-                op => bind(op.clone(), &args).map(|t| vec![t]),
+            let result = crate::tape::with_caller(step.location, || match (&step.op, known(k)) {
+                (Op::Block(b), _) => bind_block(b.clone(), &args),
+                (op, Some(value)) => Ok(vec![bind_known(op, &args, value)]),
+                (op, None) => bind(op.clone(), &args).map(|t| vec![t]),
             })?;
             drop(args);
             values.push(result);
@@ -156,6 +168,8 @@ impl Graph {
             steps.push(step);
         }
         let outputs = self.outputs.iter().map(|a| moved(a, &place)).collect();
-        Graph { steps, outputs, inputs: self.inputs, consts: self.consts }
+        let kept = |a: &Ref| !matches!(a, Ref::Step(k, _) if !live[*k]);
+        let names = self.names.iter().filter(|(_, a)| kept(a)).map(|(n, a)| (*n, moved(a, &place))).collect();
+        Graph { steps, outputs, names, inputs: self.inputs, consts: self.consts }
     }
 }

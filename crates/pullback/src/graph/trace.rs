@@ -24,7 +24,8 @@ struct State {
 
 impl Trace {
     fn new(inputs: Vec<Aval>) -> Arc<Trace> {
-        let graph = Graph { inputs, consts: Vec::new(), steps: Vec::new(), outputs: Vec::new() };
+        let graph =
+            Graph { inputs, consts: Vec::new(), steps: Vec::new(), outputs: Vec::new(), names: Vec::new() };
         let state = State { graph, captured: HashMap::new(), open: true };
         Arc::new(Trace { level: Level::new(), state: Mutex::new(state) })
     }
@@ -67,6 +68,16 @@ impl Trace {
         let at = Ref::Step(state.graph.steps.len(), 0);
         state.graph.steps.push(Step { op: op.clone(), args, avals, location: caller() });
         Ok(at)
+    }
+}
+
+/// Gives a value a name in the graph that is being traced, if one is.
+pub(crate) fn give_name(t: &Tensor, name: &'static str) {
+    match t.data() {
+        Data::Traced(d) => d.trace.state().graph.names.push((name, d.at)),
+        Data::Dual(d) => give_name(&d.primal, name),
+        Data::Mapped(m) => give_name(&m.value, name),
+        _ => {}
     }
 }
 

@@ -15,6 +15,9 @@ use smallvec::smallvec;
 use std::fmt;
 use std::sync::Arc;
 
+/// The outputs of a run, and the block to record for it if that keeps more of the run than the inputs.
+pub(crate) type Ran = (Vec<Tensor>, Option<Arc<dyn Block>>);
+
 /// A function that is recorded as one operation.
 pub(crate) trait Block: Send + Sync {
     fn name(&self) -> &'static str;
@@ -22,9 +25,14 @@ pub(crate) trait Block: Send + Sync {
     /// What it does, in operations.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>>;
 
-    /// [`expand`](Block::expand), and the block to record for this run if it keeps more of it than the inputs.
-    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+    /// [`expand`](Block::expand) where the run may be recorded.
+    fn run_to_record(&self, x: &[Tensor]) -> Result<Ran> {
         Ok((self.expand(x)?, None))
+    }
+
+    /// What it keeps besides the inputs.
+    fn residuals(&self) -> Vec<Tensor> {
+        Vec::new()
     }
 
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.

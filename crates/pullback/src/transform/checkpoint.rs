@@ -1,8 +1,14 @@
 //! Trading time for memory: keep the inputs of a function, and run it again for the pullback.
 
+mod policy;
+mod verified;
+
+pub use policy::{Policy, checkpoint_policy, name};
+pub use verified::checkpoint_verified;
+
 use super::{Tree, from_leaves};
 use crate::error::{Result, or_panic};
-use crate::graph::{call, trace_leaves};
+use crate::graph::{Graph, call, trace_leaves};
 use crate::ops::Aval;
 use crate::tensor::{Block, Tensor, bind_block};
 use std::panic::Location;
@@ -32,17 +38,22 @@ pub fn checkpoint<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
 }
 
 fn traced<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<Y> {
+    let (graph, structure) = graph_of(f, x)?;
+    let outputs = call("checkpoint", graph, &x.leaves())?;
+    Ok(from_leaves(&structure, outputs))
+}
+
+/// What a function does to inputs of the types of `x`, and a result for the structure.
+fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<(Graph, Y)> {
     let mut structure = None;
     let run = |leaves: &[Tensor]| {
         let y = f(&from_leaves(x, leaves.iter().cloned()));
-        let outputs = y.leaves().into_iter().cloned().collect();
+        let outputs = y.flatten();
         structure = Some(y);
         Ok(outputs)
     };
     let graph = trace_leaves(run, avals(x))?;
-    let outputs = call("checkpoint", graph, &x.leaves())?;
-    let structure = structure.expect("the function was traced");
-    Ok(from_leaves(&structure, outputs))
+    Ok((graph, structure.expect("the function was traced")))
 }
 
 /// [`checkpoint`] by running the closure itself again, so that loops and branches on values work inside it. It owns what it

@@ -7,7 +7,7 @@ use super::{Steps, same_carry};
 use crate::error::Result;
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
-use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
+use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::ops::Range;
@@ -150,10 +150,15 @@ impl Block for Loop {
         self.run(x, |_, _| {})
     }
 
-    fn run_to_record(&self, x: &[Tensor]) -> Result<(Vec<Tensor>, Option<Arc<dyn Block>>)> {
+    fn run_to_record(&self, x: &[Tensor]) -> Result<Ran> {
         let mut kept = Kept::new(self.schedule, self.range.len())?;
         let outputs = self.run(x, |k, state| kept.offer(k, || state.to_vec()))?;
         Ok((outputs, Some(Arc::new(Loop { kept: Arc::new(Mutex::new(Some(kept))), ..self.clone() }))))
+    }
+
+    fn residuals(&self) -> Vec<Tensor> {
+        let kept = self.kept.lock().unwrap_or_else(|e| e.into_inner());
+        kept.iter().flat_map(|k| k.states()).flat_map(|(_, state)| state.clone()).collect()
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
