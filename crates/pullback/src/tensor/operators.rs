@@ -3,11 +3,12 @@
 //! Of the number types only f64 and i64 are operands: with two float types the compiler could not tell which one the literal of
 //! `(x + 1.0).exp()` is.
 
-use super::data::Data;
+use super::data::{Bits, Data};
 use super::methods::binary;
 use super::operand::literal;
 use super::{Operand, Tensor, bind};
 use crate::backend::cpu::map;
+use crate::backend::cpu::view::View;
 use crate::dtype::{Scalar, with_float};
 use crate::error::{Result, err, or_panic};
 use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
@@ -143,21 +144,26 @@ impl Tensor {
         Ok(())
     }
 
-    /// Computes in the buffer of `self`, if that is possible unseen.
+    /// Computes in the memory of `self`, if that is possible unseen.
     fn overwrite<M: map::Map2>(&mut self, b: &Tensor) -> bool {
         let (dtype, shape) = (self.dtype(), self.node().shape.clone());
         if !dtype.is_float() || !matches!(b.data(), Data::Splat(_) | Data::Strided(_)) {
             return false;
         }
-        let row_major =
-            matches!(self.data(), Data::Strided(s) if s.offset == 0 && s.strides == shape.strides());
-        let Some(Data::Strided(s)) = self.data_mut().filter(|_| row_major) else { return false };
-        with_float!(dtype, T => match s.buffer.slice_mut::<T>() {
-            Some(elements) => {
-                map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.value().view());
+        let b = b.value();
+        with_float!(dtype, T => match (self.data_mut(), b.splat::<T>()) {
+            (Some(Data::Splat(bits)), Some(b)) => {
+                let mut element = [*bits.get::<T>()];
+                map::map2_into_left::<M, T>(&mut element, View::of(&[b]));
+                *bits = Bits::of(element[0]);
                 true
             }
-            None => false,
+            (Some(Data::Strided(s)), _) if s.offset == 0 && s.strides == shape.strides() => {
+                let Some(elements) = s.buffer.slice_mut::<T>() else { return false };
+                map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.view());
+                true
+            }
+            _ => false,
         })
     }
 
