@@ -14,7 +14,8 @@ pub fn deep_network() -> u64 {
     let random = |seed, shape: [usize; 2]| Tensor::randn(Key::new(seed), shape, DType::F32);
     let weights: Vec<Tensor> = (0..LAYERS).map(|k| random(k, [WIDTH, WIDTH]) * 0.06).collect();
     let x = random(LAYERS, [BATCH, WIDTH]);
-    let loss = |weights: &Vec<Tensor>| weights.iter().fold(x.clone(), |x, w| x.matmul(w).tanh()).square().mean();
+    let loss =
+        |weights: &Vec<Tensor>| weights.iter().fold(x.clone(), |x, w| x.matmul(w).tanh()).square().mean();
     // The threads, and whatever else is made once, are there before the measurement.
     value_and_grad(loss)(&weights[..1].to_vec());
     pullback::memory::set_pool_limit(0);

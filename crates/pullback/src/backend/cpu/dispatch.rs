@@ -81,6 +81,15 @@ dispatched! {
     fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2
 }
 
+dispatched! {
+    /// `out = f(a, b)`, slices of one length.
+    fn zip_tile[A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O](a: &[A], b: &[B], out: &mut [O], f: F) = zip_body
+}
+dispatched! {
+    /// `out = a` where the mask is not zero, else `b`, slices of one length.
+    fn select_tile[T: Copy](mask: &[u8], a: &[T], b: &[T], out: &mut [T]) = select_body
+}
+
 #[inline(always)]
 fn careful1<M: Map1, F: Float, I: Isa>(x: F) -> F {
     M::value(Lane::<F, Careful<I>>::new(x)).0
@@ -117,15 +126,15 @@ fn body2<M: Map2, F: Float, I: Isa>(a: &[F], b: &[F], out: &mut [F]) {
     }
 }
 
-/// `out = f(a, b)`, slices of one length.
-pub(crate) fn zip_tile<A: Copy, B: Copy, O>(a: &[A], b: &[B], out: &mut [O], f: impl Fn(A, B) -> O + Copy) {
+#[inline(always)]
+fn zip_body<A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O, I: Isa>(a: &[A], b: &[B], out: &mut [O], f: F) {
     for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
         *out = f(a, b);
     }
 }
 
-/// `out = a` where the mask is not zero, else `b`, slices of one length.
-pub(crate) fn select_tile<T: Copy>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
+#[inline(always)]
+fn select_body<T: Copy, I: Isa>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
     for (((out, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {
         *out = if m != 0 { a } else { b };
     }
