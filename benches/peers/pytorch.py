@@ -88,32 +88,34 @@ def gelu(x):
 
 
 elementwise = {
-    "add": lambda a, b, row: a + b,
-    "mul": lambda a, b, row: a * b,
-    "mul_add": lambda a, b, row: a * b + a,
-    "exp": lambda a, b, row: a.exp(),
-    "tanh": lambda a, b, row: a.tanh(),
-    "relu": lambda a, b, row: a.relu(),
-    "where": lambda a, b, row: torch.where(a > 0, a, b),
-    "gelu_by_hand": lambda a, b, row: gelu(a),
-    "broadcast_add": lambda a, b, row: a + row,
+    "add": lambda a, b, row, out: a + b,
+    "add_(out=)": lambda a, b, row, out: torch.add(a, b, out=out),
+    "exp_(out=)": lambda a, b, row, out: torch.exp(a, out=out),
+    "mul": lambda a, b, row, out: a * b,
+    "mul_add": lambda a, b, row, out: a * b + a,
+    "exp": lambda a, b, row, out: a.exp(),
+    "tanh": lambda a, b, row, out: a.tanh(),
+    "relu": lambda a, b, row, out: a.relu(),
+    "where": lambda a, b, row, out: torch.where(a > 0, a, b),
+    "gelu_by_hand": lambda a, b, row, out: gelu(a),
+    "broadcast_add": lambda a, b, row, out: a + row,
 }
 reductions = {
-    "sum": lambda a, b, row: a.sum(),
-    "sum_axis_0": lambda a, b, row: a.sum(0),
-    "sum_axis_1": lambda a, b, row: a.sum(1),
-    "mean": lambda a, b, row: a.mean(),
-    "max": lambda a, b, row: a.max(),
-    "max_axis_1": lambda a, b, row: a.amax(1),
+    "sum": lambda a, b, row, out: a.sum(),
+    "sum_axis_0": lambda a, b, row, out: a.sum(0),
+    "sum_axis_1": lambda a, b, row, out: a.sum(1),
+    "mean": lambda a, b, row, out: a.mean(),
+    "max": lambda a, b, row, out: a.max(),
+    "max_axis_1": lambda a, b, row, out: a.amax(1),
 }
 
 
 def large_task(group, what, f, name, dtype):
     @task(f"{group}/{what},{name}")
     def _():
-        a, b = torch.randn(*LARGE, dtype=dtype), torch.randn(*LARGE, dtype=dtype)
-        row = torch.randn(LARGE[1], dtype=dtype)
-        return lambda: f(a, b, row)
+        a, b = torch.rand(*LARGE, dtype=dtype) - 0.5, torch.rand(*LARGE, dtype=dtype) - 0.5
+        row, out = torch.rand(LARGE[1], dtype=dtype) - 0.5, torch.empty_like(a)
+        return lambda: f(a, b, row, out)
 
 
 for name, dtype in FLOATS.items():

@@ -1,6 +1,6 @@
 //! Operations on large arrays, without a backward pass: products, elementwise operations and reductions.
 
-use super::{FLOATS, random};
+use super::{FLOATS, random, uniform};
 use crate::task::Task;
 use pullback::{DType, Tensor};
 use std::hint::black_box;
@@ -15,8 +15,12 @@ fn gelu(x: &Tensor) -> Tensor {
 /// An operation on two arrays of ten million elements and a row.
 type Operation = fn(&Tensor, &Tensor, &Tensor) -> Tensor;
 
-const ELEMENTWISE: [(&str, Operation); 9] = [
+// A peer that asks the system for fresh pages for every result gets a second try with a result made beforehand
+// (`out=`), against the same operation here.
+const ELEMENTWISE: [(&str, Operation); 11] = [
     ("add", |a, b, _| a + b),
+    ("add_(out=)", |a, b, _| a + b),
+    ("exp_(out=)", |a, _, _| a.exp()),
     ("mul", |a, b, _| a * b),
     ("mul_add", |a, b, _| a * b + a),
     ("exp", |a, _, _| a.exp()),
@@ -39,7 +43,7 @@ const REDUCTIONS: [(&str, Operation); 6] = [
 fn on_large(group: &str, name: &str, dtype: (DType, &str), f: Operation) -> Task {
     let (dtype, suffix) = dtype;
     Task::new(format!("{group}/{name},{suffix}"), move || {
-        let (a, b, row) = (random(1, SHAPE, dtype), random(2, SHAPE, dtype), random(3, [SHAPE[1]], dtype));
+        let (a, b, row) = (uniform(1, SHAPE, dtype), uniform(2, SHAPE, dtype), uniform(3, [SHAPE[1]], dtype));
         move || drop(black_box(f(&a, &b, &row)))
     })
 }

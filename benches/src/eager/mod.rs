@@ -14,6 +14,11 @@ pub fn tasks() -> Vec<Task> {
 
 const FLOATS: [(DType, &str); 2] = [(DType::F32, "f32"), (DType::F64, "f64")];
 
+/// Cheap to make: half of the large arrays' elements are negative.
+fn uniform<const N: usize>(seed: u64, shape: [usize; N], dtype: DType) -> Tensor {
+    Tensor::uniform(Key::new(seed), shape, dtype) - 0.5
+}
+
 fn random<const N: usize>(seed: u64, shape: [usize; N], dtype: DType) -> Tensor {
     Tensor::randn(Key::new(seed), shape, dtype)
 }

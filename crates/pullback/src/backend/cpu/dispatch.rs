@@ -6,6 +6,7 @@ use super::cost::Cost;
 use super::lane::{Careful, Lane, Portable};
 use super::map::{Map1, Map2};
 use super::math::{Float, Isa, is_nan};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -87,7 +88,7 @@ dispatched! {
 }
 dispatched! {
     /// `out = a` where the mask is not zero, else `b`, slices of one length.
-    fn select_tile[T: Copy](mask: &[u8], a: &[T], b: &[T], out: &mut [T]) = select_body
+    fn select_tile[T: Pod](mask: &[u8], a: &[T], b: &[T], out: &mut [T]) = select_body
 }
 
 #[inline(always)]
@@ -133,9 +134,23 @@ fn zip_body<A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O, I: Isa>(a: &[A], b: &[
     }
 }
 
+/// Words are chosen by their bits: of an `if` the compiler makes a branch for each element, which a mixed mask mispredicts.
 #[inline(always)]
-fn select_body<T: Copy, I: Isa>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
-    for (((out, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {
-        *out = if m != 0 { a } else { b };
+fn select_body<T: Pod, I: Isa>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
+    macro_rules! words {
+        ($W:ty) => {{
+            let (a, b, out): (&[$W], &[$W], &mut [$W]) = (cast_slice(a), cast_slice(b), cast_slice_mut(out));
+            for (((out, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {
+                let all_or_none = <$W>::wrapping_sub(0, (m != 0) as $W);
+                *out = b ^ ((a ^ b) & all_or_none);
+            }
+        }};
+    }
+    match size_of::<T>() {
+        1 => words!(u8),
+        2 => words!(u16),
+        4 => words!(u32),
+        8 => words!(u64),
+        _ => unreachable!("no element has another size"),
     }
 }

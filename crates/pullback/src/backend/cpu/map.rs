@@ -12,6 +12,7 @@ use super::parallel::{self, Disjoint};
 use super::tiles::{Tiles, buffer};
 use super::view::View;
 use crate::number::Number;
+use bytemuck::Pod;
 use std::ops::Range;
 
 /// An elementwise function of one argument.
@@ -145,7 +146,7 @@ pub(crate) fn zip_with<A, B, O>(
 /// `a` where the mask is not zero, else `b`.
 pub(crate) fn select<T>(mask: View<'_, u8>, a: View<'_, T>, b: View<'_, T>, out: &mut [T])
 where
-    T: Copy + Send + Sync,
+    T: Pod + Send + Sync,
 {
     for_parts(out, CHEAP_GRAIN, |range, out| {
         let (mut gathered_mask, mut gathered_a, mut gathered_b) = (buffer(), buffer(), buffer());

@@ -25,7 +25,7 @@ const GRAIN: usize = 1 << 16;
 /// Independent accumulators: enough to hide the latency of an addition.
 const LANES: usize = 32;
 /// Outputs accumulated together when whole rows are added to each other: long runs of memory, sums that stay in cache.
-const TILE: usize = 512;
+const TILE: usize = 1024;
 /// Rows added to each other before the result is put away.
 const ROWS: usize = 128;
 /// Rows that one task adds; more than these may be shared between threads.
@@ -204,20 +204,21 @@ where
         let (segment, tile) = (number / tiles, number % tiles);
         let start = tile * TILE;
         let width = TILE.min(inner.len - start);
-        let mut total = [R::EMPTY; TILE];
+        let mut total = vec![R::EMPTY; width];
+        let mut sums = vec![R::EMPTY; width];
         let end = ((segment + 1) * SEGMENT).min(count);
         for first in (segment * SEGMENT..end).step_by(ROWS) {
-            let mut sums = [R::EMPTY; TILE];
+            sums.fill(R::EMPTY);
             reduced.walk(first..(first + ROWS).min(end), |_, [at]| {
                 let from = (offset + base + at) as usize + start;
-                add_row::<T, R>(&mut sums[..width], &data[from..from + width]);
+                add_row::<T, R>(&mut sums, &data[from..from + width]);
             });
-            for (t, &s) in total[..width].iter_mut().zip(&sums[..width]) {
+            for (t, &s) in total.iter_mut().zip(&sums) {
                 *t = R::merge(*t, s);
             }
         }
         let place = o * inner.len + start;
-        for (j, &t) in total[..width].iter().enumerate() {
+        for (j, &t) in total.iter().enumerate() {
             // SAFETY: each tile of each segment belongs to one task.
             unsafe {
                 if segments == 1 {
