@@ -83,6 +83,10 @@ dispatched! {
 }
 
 dispatched! {
+    /// `a = M(a, b)`, slices of one length, where no lane is limited.
+    fn loop2_into_left[M: Map2, F: Float](a: &mut [F], b: &[F]) = body2_into_left
+}
+dispatched! {
     /// `out = f(a, b)`, slices of one length.
     fn zip_tile[A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O](a: &[A], b: &[B], out: &mut [O], f: F) = zip_body
 }
@@ -124,6 +128,14 @@ fn body2<M: Map2, F: Float, I: Isa>(a: &[F], b: &[F], out: &mut [F]) {
         for ((out, &a), &b) in out.iter_mut().zip(a).zip(b).filter(|((y, _), _)| is_nan(**y)) {
             *out = careful2::<M, F, I>(a, b);
         }
+    }
+}
+
+#[inline(always)]
+fn body2_into_left<M: Map2, F: Float, I: Isa>(a: &mut [F], b: &[F]) {
+    assert!(a.len() == b.len() && !M::value(Cost::OPERAND, Cost::OPERAND).limited);
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = M::value(Lane::<F, I>::new(*a), Lane::new(b)).0;
     }
 }
 
