@@ -18,7 +18,7 @@ pub(crate) type Seeds = SmallVec<[(Link, Tensor); 1]>;
 /// arrived: the map is the whole topological sort, needs no marks on the nodes and is as small as the front of the walk.
 #[derive(Default)]
 struct Pending {
-    /// The newest, apart from the map: in a chain it is the only one.
+    /// The newest, apart from the map: along a chain it is always this one that comes next.
     top: Option<(u64, Arrived)>,
     rest: BTreeMap<u64, Arrived>,
 }
@@ -75,18 +75,15 @@ impl Arrived {
 impl Pending {
     fn add(&mut self, link: Link, g: Part) {
         let id = link.node().id;
-        match &mut self.top {
+        let newest = match &mut self.top {
             Some((top, arrived)) if *top == id => return arrived.add(g),
-            Some((top, _)) if *top < id => {
-                let older = self.top.replace((id, Arrived { link, g: g.into() }));
-                self.rest.extend(older);
-                return;
-            }
-            None if self.rest.is_empty() => {
-                self.top = Some((id, Arrived { link, g: g.into() }));
-                return;
-            }
-            _ => {}
+            Some((top, _)) => *top < id,
+            None => self.rest.last_key_value().is_none_or(|(&last, _)| last < id),
+        };
+        if newest {
+            let older = self.top.replace((id, Arrived { link, g: g.into() }));
+            self.rest.extend(older);
+            return;
         }
         match self.rest.entry(id) {
             Entry::Vacant(e) => {

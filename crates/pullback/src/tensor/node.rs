@@ -80,8 +80,9 @@ impl Node {
 
 // Memory for nodes ------------------------------------------------------------------------------------------------
 
-/// How many free nodes a thread keeps: enough for a large graph to be built from the one before, in a few megabytes.
-const KEPT: usize = 1 << 14;
+/// How many free nodes a thread keeps: enough for a large graph to be built from the one before, in some tens of megabytes if
+/// there ever was one so large. Given back and asked for again, the pages of a node cost more than the operation.
+const KEPT: usize = 1 << 17;
 
 struct Blocks(Vec<NonNull<Node>>);
 

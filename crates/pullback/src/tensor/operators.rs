@@ -3,11 +3,12 @@
 //! Of the number types only f64 and i64 are operands: with two float types the compiler could not tell which one the literal of
 //! `(x + 1.0).exp()` is.
 
-use super::data::Data;
+use super::data::{Bits, Data};
 use super::methods::binary;
 use super::operand::literal;
 use super::{Operand, Tensor, bind};
 use crate::backend::cpu::map;
+use crate::backend::cpu::view::View;
 use crate::dtype::{Scalar, with_float};
 use crate::error::{Result, Within, err, or_panic};
 use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
@@ -16,7 +17,7 @@ use std::borrow::Cow;
 use std::ops;
 
 macro_rules! operators {
-    ($($Trait:ident $f:ident, $Assign:ident $assign:ident $try_assign:ident;)*) => {$(
+    ($($Trait:ident $f:ident $commutes:literal, $Assign:ident $assign:ident $try_assign:ident;)*) => {$(
         impl ops::$Trait<&Tensor> for &Tensor {
             type Output = Tensor;
             #[track_caller]
@@ -25,17 +26,19 @@ macro_rules! operators {
         impl ops::$Trait<Tensor> for &Tensor {
             type Output = Tensor;
             #[track_caller]
-            fn $f(self, b: Tensor) -> Tensor { or_panic(binary($Trait, self, (&b).into())) }
+            fn $f(self, b: Tensor) -> Tensor {
+                if $commutes { or_panic(consuming($Trait, b, self.into())) } else { or_panic(binary($Trait, self, (&b).into())) }
+            }
         }
         impl ops::$Trait<&Tensor> for Tensor {
             type Output = Tensor;
             #[track_caller]
-            fn $f(self, b: &Tensor) -> Tensor { or_panic(binary($Trait, &self, b.into())) }
+            fn $f(self, b: &Tensor) -> Tensor { or_panic(consuming($Trait, self, b.into())) }
         }
         impl ops::$Trait<Tensor> for Tensor {
             type Output = Tensor;
             #[track_caller]
-            fn $f(self, b: Tensor) -> Tensor { or_panic(binary($Trait, &self, (&b).into())) }
+            fn $f(self, b: Tensor) -> Tensor { or_panic(consuming($Trait, self, (&b).into())) }
         }
         impl ops::$Assign<&Tensor> for Tensor {
             #[track_caller]
@@ -45,7 +48,7 @@ macro_rules! operators {
             #[track_caller]
             fn $assign(&mut self, b: Tensor) { or_panic(self.$try_assign(&b)) }
         }
-        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 i64);
+        operators!(@numbers $Trait $f $commutes $Assign $assign $try_assign: f64 i64);
         impl Tensor {
             #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
             #[track_caller]
@@ -54,7 +57,7 @@ macro_rules! operators {
             }
         }
     )*};
-    (@numbers $Trait:ident $f:ident $Assign:ident $assign:ident $try_assign:ident: $($t:ty)*) => {$(
+    (@numbers $Trait:ident $f:ident $commutes:literal $Assign:ident $assign:ident $try_assign:ident: $($t:ty)*) => {$(
         impl ops::$Trait<$t> for &Tensor {
             type Output = Tensor;
             #[track_caller]
@@ -63,7 +66,7 @@ macro_rules! operators {
         impl ops::$Trait<$t> for Tensor {
             type Output = Tensor;
             #[track_caller]
-            fn $f(self, b: $t) -> Tensor { or_panic(binary($Trait, &self, b.into())) }
+            fn $f(self, b: $t) -> Tensor { or_panic(consuming($Trait, self, b.into())) }
         }
         impl ops::$Trait<&Tensor> for $t {
             type Output = Tensor;
@@ -73,7 +76,9 @@ macro_rules! operators {
         impl ops::$Trait<Tensor> for $t {
             type Output = Tensor;
             #[track_caller]
-            fn $f(self, b: Tensor) -> Tensor { or_panic(reversed($Trait.into(), self.into(), &b)) }
+            fn $f(self, b: Tensor) -> Tensor {
+                if $commutes { or_panic(consuming($Trait, b, self.into())) } else { or_panic(reversed($Trait.into(), self.into(), &b)) }
+            }
         }
         impl ops::$Assign<$t> for Tensor {
             #[track_caller]
@@ -82,11 +87,19 @@ macro_rules! operators {
     )*};
 }
 operators! {
-    Add add, AddAssign add_assign try_add_assign;
-    Sub sub, SubAssign sub_assign try_sub_assign;
-    Mul mul, MulAssign mul_assign try_mul_assign;
-    Div div, DivAssign div_assign try_div_assign;
-    Rem rem, RemAssign rem_assign try_rem_assign;
+    Add add true, AddAssign add_assign try_add_assign;
+    Sub sub false, SubAssign sub_assign try_sub_assign;
+    Mul mul true, MulAssign mul_assign try_mul_assign;
+    Div div false, DivAssign div_assign try_div_assign;
+    Rem rem false, RemAssign rem_assign try_rem_assign;
+}
+
+/// `a op b` where `a` is handed over: its memory takes the result if nobody else can see it and nothing is recorded.
+///
+/// So `a * b + c` writes one buffer and not two.
+#[track_caller]
+fn consuming<M: map::Map2 + Primitive>(op: M, mut a: Tensor, b: Operand) -> Result<Tensor> {
+    if a.node().deps.is_empty() && a.absorb::<M>(&b) { Ok(a) } else { binary(op, &a, b) }
 }
 
 /// A number on the left.
@@ -153,21 +166,42 @@ impl Tensor {
         }
     }
 
-    /// Computes in the buffer of `self`, if that is possible unseen.
+    /// `self = self op b` in the memory of `self`, if the result has its type and shape and that is possible unseen.
+    fn absorb<M: map::Map2>(&mut self, b: &Operand) -> bool {
+        match b {
+            Operand::Borrowed(b) => {
+                let fits = b.dtype() == self.dtype() && b.node().deps.is_empty();
+                if fits && b.node().shape == self.node().shape {
+                    return self.overwrite::<M>(b);
+                }
+                fits && b.rank() <= self.rank()
+                    && b.try_broadcast_to(self.node().shape.clone()).is_ok_and(|b| self.overwrite::<M>(&b))
+            }
+            Operand::Number(v) => literal(*v, self).is_ok_and(|b| self.overwrite::<M>(&b)),
+            Operand::Owned(_) => false,
+        }
+    }
+
+    /// Computes in the memory of `self`, if that is possible unseen.
     fn overwrite<M: map::Map2>(&mut self, b: &Tensor) -> bool {
         let (dtype, shape) = (self.dtype(), self.node().shape.clone());
         if !dtype.is_float() || !matches!(b.data(), Data::Splat(_) | Data::Strided(_)) {
             return false;
         }
-        let row_major =
-            matches!(self.data(), Data::Strided(s) if s.offset == 0 && s.strides == shape.strides());
-        let Some(Data::Strided(s)) = self.data_mut().filter(|_| row_major) else { return false };
-        with_float!(dtype, T => match s.buffer.slice_mut::<T>() {
-            Some(elements) => {
-                map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.value().view());
+        let b = b.value();
+        with_float!(dtype, T => match (self.data_mut(), b.splat::<T>()) {
+            (Some(Data::Splat(bits)), Some(b)) => {
+                let mut element = [*bits.get::<T>()];
+                map::map2_into_left::<M, T>(&mut element, View::of(&[b]));
+                *bits = Bits::of(element[0]);
                 true
             }
-            None => false,
+            (Some(Data::Strided(s)), _) if s.offset == 0 && s.strides == shape.strides() => {
+                let Some(elements) = s.buffer.slice_mut::<T>() else { return false };
+                map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.view());
+                true
+            }
+            _ => false,
         })
     }
 
@@ -177,5 +211,54 @@ impl Tensor {
         let was = self.node();
         let stays_parameter = was.leaf_of == AMBIENT && !result.node().deps.contains(AMBIENT);
         *self = if stays_parameter { result.parameter_like(self) } else { result };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DType;
+
+    fn address(x: &Tensor) -> *const f64 {
+        x.value().view::<f64>().data.as_ptr()
+    }
+
+    #[test]
+    fn a_dying_operand_gives_its_memory_to_the_result() {
+        let c = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+        let a = &c + &c;
+        let at = address(&a);
+        let y = 1.0 + (a * &c - &c.get(0)) / 2.0 + 1.0;
+        assert_eq!(address(&y), at);
+        assert_eq!(y.to_vec::<f64>(), [2.5, 5.0, 10.5, 17.0]);
+    }
+
+    #[test]
+    fn the_side_that_dies_does_not_change_the_result() {
+        let (a, b) = (Tensor::from([6.0, 8.0]), Tensor::from([3.0, 5.0]));
+        let fresh = || &b * 1.0;
+        assert_eq!((&a - fresh()).to_vec::<f64>(), [3.0, 3.0]);
+        assert_eq!((&a / fresh()).to_vec::<f64>(), [2.0, 1.6]);
+        assert_eq!((&a % fresh()).to_vec::<f64>(), [0.0, 3.0]);
+        assert_eq!((&a + fresh()).to_vec::<f64>(), [9.0, 13.0]);
+        assert_eq!((1.0 - fresh()).to_vec::<f64>(), [-2.0, -4.0]);
+        assert_eq!((fresh() * Tensor::from([[1.0], [2.0]])).shape(), [2, 2]);
+        assert_eq!((fresh().cast(DType::F32) * &a).dtype(), DType::F64);
+    }
+
+    #[test]
+    fn whoever_else_sees_an_operand_keeps_its_value() {
+        let a = Tensor::from([1.0, 2.0]);
+        let (held, view) = (a.clone(), a.slice(0..1));
+        let y = a + 1.0;
+        assert_eq!(y.to_vec::<f64>(), [2.0, 3.0]);
+        assert_eq!((held.to_vec::<f64>(), view.to_vec::<f64>()), (vec![1.0, 2.0], vec![1.0]));
+
+        let x = Tensor::from([5.0, 7.0]).requires_grad();
+        let c = Tensor::from([1.0, 2.0]) + 1.0;
+        let y = &x * &c;
+        assert_eq!((c * 100.0).to_vec::<f64>(), [200.0, 300.0]);
+        y.sum().backward();
+        assert_eq!(x.grad().unwrap().to_vec::<f64>(), [2.0, 3.0]);
     }
 }

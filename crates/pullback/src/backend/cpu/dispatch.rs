@@ -6,6 +6,7 @@ use super::cost::Cost;
 use super::lane::{Careful, Lane, Portable};
 use super::map::{Map1, Map2};
 use super::math::{Float, Isa, is_nan};
+use bytemuck::{Pod, cast_slice, cast_slice_mut};
 #[cfg(target_arch = "x86_64")]
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -81,6 +82,19 @@ dispatched! {
     fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2
 }
 
+dispatched! {
+    /// `a = M(a, b)`, slices of one length, where no lane is limited.
+    fn loop2_into_left[M: Map2, F: Float](a: &mut [F], b: &[F]) = body2_into_left
+}
+dispatched! {
+    /// `out = f(a, b)`, slices of one length.
+    fn zip_tile[A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O](a: &[A], b: &[B], out: &mut [O], f: F) = zip_body
+}
+dispatched! {
+    /// `out = a` where the mask is not zero, else `b`, slices of one length.
+    fn select_tile[T: Pod](mask: &[u8], a: &[T], b: &[T], out: &mut [T]) = select_body
+}
+
 #[inline(always)]
 fn careful1<M: Map1, F: Float, I: Isa>(x: F) -> F {
     M::value(Lane::<F, Careful<I>>::new(x)).0
@@ -117,16 +131,38 @@ fn body2<M: Map2, F: Float, I: Isa>(a: &[F], b: &[F], out: &mut [F]) {
     }
 }
 
-/// `out = f(a, b)`, slices of one length.
-pub(crate) fn zip_tile<A: Copy, B: Copy, O>(a: &[A], b: &[B], out: &mut [O], f: impl Fn(A, B) -> O + Copy) {
+#[inline(always)]
+fn body2_into_left<M: Map2, F: Float, I: Isa>(a: &mut [F], b: &[F]) {
+    assert!(a.len() == b.len() && !M::value(Cost::OPERAND, Cost::OPERAND).limited);
+    for (a, &b) in a.iter_mut().zip(b) {
+        *a = M::value(Lane::<F, I>::new(*a), Lane::new(b)).0;
+    }
+}
+
+#[inline(always)]
+fn zip_body<A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O, I: Isa>(a: &[A], b: &[B], out: &mut [O], f: F) {
     for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
         *out = f(a, b);
     }
 }
 
-/// `out = a` where the mask is not zero, else `b`, slices of one length.
-pub(crate) fn select_tile<T: Copy>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
-    for (((out, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {
-        *out = if m != 0 { a } else { b };
+/// Words are chosen by their bits: of an `if` the compiler makes a branch for each element, which a mixed mask mispredicts.
+#[inline(always)]
+fn select_body<T: Pod, I: Isa>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
+    macro_rules! words {
+        ($W:ty) => {{
+            let (a, b, out): (&[$W], &[$W], &mut [$W]) = (cast_slice(a), cast_slice(b), cast_slice_mut(out));
+            for (((out, &m), &a), &b) in out.iter_mut().zip(mask).zip(a).zip(b) {
+                let all_or_none = <$W>::wrapping_sub(0, (m != 0) as $W);
+                *out = b ^ ((a ^ b) & all_or_none);
+            }
+        }};
+    }
+    match size_of::<T>() {
+        1 => words!(u8),
+        2 => words!(u16),
+        4 => words!(u32),
+        8 => words!(u64),
+        _ => unreachable!("no element has another size"),
     }
 }

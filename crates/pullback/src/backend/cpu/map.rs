@@ -5,13 +5,14 @@
 //! not on its place, the size of the tensor or the number of threads.
 
 use super::cost::Cost;
-use super::dispatch::{loop1, loop2, one1, one2, select_tile, zip_tile};
+use super::dispatch::{loop1, loop2, loop2_into_left, one1, one2, select_tile, zip_tile};
 use super::element::{Element, TILE};
 use super::math::Float;
 use super::parallel::{self, Disjoint};
 use super::tiles::{Tiles, buffer};
 use super::view::View;
 use crate::number::Number;
+use bytemuck::Pod;
 use std::ops::Range;
 
 /// An elementwise function of one argument.
@@ -27,6 +28,11 @@ pub(crate) trait Map2: 'static {
 /// How many elements plain moves and comparisons handle in about 100 µs.
 const CHEAP_GRAIN: usize = 1 << 18;
 
+/// Elements that are known to be stored as they are computed.
+fn direct<E: Element>(x: &[E]) -> &[E::Float] {
+    E::direct(x).expect("the output is stored so, and it has the same type")
+}
+
 /// `out = M(x)`.
 pub(crate) fn map1<M: Map1, E: Element>(x: View<'_, E>, out: &mut [E]) {
     if let [out] = out {
@@ -40,6 +46,9 @@ pub(crate) fn map1<M: Map1, E: Element>(x: View<'_, E>, out: &mut [E]) {
         }
         let mut gathered = buffer();
         let mut x = Tiles::new(x, range, &mut gathered);
+        if let Some(out) = E::direct_mut(out) {
+            return out.chunks_mut(TILE).for_each(|out| loop1::<M, E::Float>(direct(x.next(out.len())), out));
+        }
         let mut wide = [E::Float::ZERO; TILE];
         for out in out.chunks_mut(TILE) {
             let x = E::widen(x.next(out.len()), &mut wide);
@@ -78,6 +87,11 @@ pub(crate) fn map2<M: Map2, E: Element>(a: View<'_, E>, b: View<'_, E>, out: &mu
         let (mut gathered_a, mut gathered_b) = (buffer(), buffer());
         let mut a = Tiles::new(a, range.clone(), &mut gathered_a);
         let mut b = Tiles::new(b, range, &mut gathered_b);
+        if let Some(out) = E::direct_mut(out) {
+            return out.chunks_mut(TILE).for_each(|out| {
+                loop2::<M, E::Float>(direct(a.next(out.len())), direct(b.next(out.len())), out);
+            });
+        }
         let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
         for out in out.chunks_mut(TILE) {
             let a = E::widen(a.next(out.len()), &mut wide_a);
@@ -96,6 +110,13 @@ pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
     for_parts(a, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, a| {
         let mut gathered = buffer();
         let mut b = Tiles::new(b, range, &mut gathered);
+        if !M::value(Cost::OPERAND, Cost::OPERAND).limited
+            && let Some(a) = E::direct_mut(a)
+        {
+            return a
+                .chunks_mut(TILE)
+                .for_each(|a| loop2_into_left::<M, E::Float>(a, direct(b.next(a.len()))));
+        }
         let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
         for a in a.chunks_mut(TILE) {
             let b = E::widen(b.next(a.len()), &mut wide_b);
@@ -145,7 +166,7 @@ pub(crate) fn zip_with<A, B, O>(
 /// `a` where the mask is not zero, else `b`.
 pub(crate) fn select<T>(mask: View<'_, u8>, a: View<'_, T>, b: View<'_, T>, out: &mut [T])
 where
-    T: Copy + Send + Sync,
+    T: Pod + Send + Sync,
 {
     for_parts(out, CHEAP_GRAIN, |range, out| {
         let (mut gathered_mask, mut gathered_a, mut gathered_b) = (buffer(), buffer(), buffer());

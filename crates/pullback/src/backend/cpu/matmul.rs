@@ -148,8 +148,10 @@ fn batched<T: Copy + Send + Sync>(a: View<T>, b: View<T>, out: &mut [T], method:
     let (size, other) = if by_rows { (m, n) } else { (n, m) };
     let unit = unit(other);
     let units = (size / unit).max(1);
+    // Every piece packs the other matrix again, so a thread gets two and not many.
+    let grain = GRAIN.div_ceil(unit * other * k).max(units / (2 * parallel::num_threads()));
     batch.walk(0..batch.len(), |i, at| {
-        parallel::split(units, GRAIN.div_ceil(unit * other * k), 1, |part| {
+        parallel::split(units, grain, 1, |part| {
             let (a, b) = (matrix(a, at[0]), matrix(b, at[1]));
             let start = part.start * unit;
             // The last unit takes what is left over.

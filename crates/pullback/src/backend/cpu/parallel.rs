@@ -41,7 +41,11 @@ fn pool() -> &'static ThreadPool {
     })
 }
 
-/// Runs `f` on consecutive ranges that cover `0..n`, in parallel if there are at least two of `grain` or more.
+/// Pieces of work for each thread: a core that is busy elsewhere then holds up one of them, and not its whole share.
+pub(crate) const PIECES: usize = 4;
+
+/// Runs `f` on ranges that together cover `0..n`, in parallel if there are at least two of `grain` or more. Threads take the
+/// next range as they become free.
 ///
 /// The ranges depend on the number of threads: use it only where an element's result does not depend on how
 /// the work was split. Every boundary is a multiple of `align`.
@@ -50,13 +54,21 @@ pub(crate) fn split(n: usize, grain: usize, align: usize, f: impl Fn(Range<usize
     if parts == 1 {
         return f(0..n);
     }
-    let step = n.div_ceil(parts).next_multiple_of(align.max(1));
-    pool().in_place_scope(|scope| {
-        for start in (step..n).step_by(step) {
-            let f = &f;
-            scope.spawn(move |_| f(start..(start + step).min(n)));
+    let pieces = (parts * PIECES).min(n / grain.max(1));
+    let step = n.div_ceil(pieces).next_multiple_of(align.max(1));
+    let taken = AtomicUsize::new(0);
+    let work = || {
+        loop {
+            let start = taken.fetch_add(1, Ordering::Relaxed) * step;
+            if start >= n {
+                return;
+            }
+            f(start..(start + step).min(n));
         }
-        f(0..step.min(n));
+    };
+    pool().in_place_scope(|scope| {
+        (1..parts).for_each(|_| scope.spawn(|_| work()));
+        work();
     });
 }
 
@@ -80,5 +92,26 @@ impl<T> Disjoint<T> {
         assert!(range.start <= range.end && range.end <= self.1);
         // SAFETY: in bounds by the assertion, disjoint by the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(range.start), range.len()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_index_once_and_boundaries_aligned() {
+        for (n, grain, align) in
+            [(0, 1, 1), (1, 1, 8), (7, 1, 1), (1000, 10, 64), (1001, 3, 16), (64, 64, 64)]
+        {
+            let seen: Vec<AtomicUsize> = (0..n).map(|_| AtomicUsize::new(0)).collect();
+            split(n, grain, align, |range| {
+                assert_eq!(range.start % align, 0);
+                seen[range].iter().for_each(|s| {
+                    s.fetch_add(1, Ordering::Relaxed);
+                });
+            });
+            assert!(seen.iter().all(|s| s.load(Ordering::Relaxed) == 1), "{n} by {grain}");
+        }
     }
 }

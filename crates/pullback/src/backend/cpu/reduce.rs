@@ -23,12 +23,14 @@ use terms::{Pairwise, Terms};
 const GRAIN: usize = 1 << 16;
 /// Independent accumulators: enough to hide the latency of an addition.
 const LANES: usize = 32;
-/// Outputs accumulated together when whole rows are added to each other.
-const TILE: usize = 256;
+/// Outputs accumulated together when whole rows are added to each other: long runs of memory, sums that stay in cache.
+const TILE: usize = 1024;
 /// Rows added to each other before the result is put away.
 const ROWS: usize = 128;
 /// Rows that one task adds; more than these may be shared between threads.
-const SEGMENT: usize = 128 * ROWS;
+const SEGMENT: usize = 8 * ROWS;
+/// Outputs of a row made of short ones.
+const FOLDED: usize = 128;
 
 /// Reduces `x` over `axes`; the output has the other axes, in their order.
 pub(crate) fn reduce<T, R>(x: View<T>, axes: &[usize], out: &mut [R::Out])
@@ -201,20 +203,21 @@ where
         let (segment, tile) = (number / tiles, number % tiles);
         let start = tile * TILE;
         let width = TILE.min(inner.len - start);
-        let mut total = [R::EMPTY; TILE];
+        let mut total = vec![R::EMPTY; width];
+        let mut sums = vec![R::EMPTY; width];
         let end = ((segment + 1) * SEGMENT).min(count);
         for first in (segment * SEGMENT..end).step_by(ROWS) {
-            let mut sums = [R::EMPTY; TILE];
+            sums.fill(R::EMPTY);
             reduced.walk(first..(first + ROWS).min(end), |_, [at]| {
                 let from = (offset + base + at) as usize + start;
-                add_row::<T, R>(&mut sums[..width], &data[from..from + width]);
+                add_row::<T, R>(&mut sums, &data[from..from + width]);
             });
-            for (t, &s) in total[..width].iter_mut().zip(&sums[..width]) {
+            for (t, &s) in total.iter_mut().zip(&sums) {
                 *t = R::merge(*t, s);
             }
         }
         let place = o * inner.len + start;
-        for (j, &t) in total[..width].iter().enumerate() {
+        for (j, &t) in total.iter().enumerate() {
             // SAFETY: each tile of each segment belongs to one task.
             unsafe {
                 if segments == 1 {
@@ -235,8 +238,9 @@ where
     });
     if segments > 1 {
         for (j, o) in out.iter_mut().enumerate() {
-            let merged = (0..segments).map(|s| partial[s * outputs + j]).reduce(R::merge);
-            *o = R::finish(merged.expect("at least two segments"));
+            let mut merged = Pairwise::new();
+            (0..segments).for_each(|s| merged.push(partial[s * outputs + j], R::merge));
+            *o = R::finish(merged.total(R::merge).expect("at least two segments"));
         }
     }
 }
@@ -244,7 +248,7 @@ where
 /// How many rows to take as one, where rows are short and follow each other in memory.
 fn foldable(kept: &Axes<1>, reduced: &Axes<1>) -> Option<usize> {
     let (inner, rows) = (kept.0.last()?, reduced.0.last()?);
-    let q = TILE / 2 / inner.len;
+    let q = FOLDED / inner.len;
     let contiguous = inner.strides == [1] && rows.strides == [inner.len as isize];
     (contiguous && q >= 2 && rows.len >= 8 * q).then_some(q)
 }

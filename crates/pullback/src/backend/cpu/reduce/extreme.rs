@@ -6,7 +6,10 @@ use super::super::strided::Axes;
 use super::super::vectorised::vectorised;
 use super::super::view::View;
 use super::terms::Terms;
-use super::{GRAIN, Max, Min, Reducer, TILE, block, by_columns, partition};
+use super::{GRAIN, Max, Min, Reducer, block, by_columns, partition};
+
+/// Outputs compared together when whole rows are compared to each other.
+const TILE: usize = 256;
 
 /// A reducer that keeps one of its elements.
 pub(crate) trait Extreme<T>: Reducer<T> {

@@ -1,0 +1,49 @@
+"""The other end of the line protocol of benches/src/main.rs, for peers in Python."""
+
+import sys
+import time
+
+
+def samples(set_up, units, budget):
+    """Seconds for one unit, of each repetition within about `budget`, after three to warm up."""
+    fewest, most = 3, 200
+    run = set_up()
+    for _ in range(fewest):
+        run()
+    start, found = time.perf_counter(), []
+    while len(found) < fewest or (time.perf_counter() - start < budget and len(found) < most):
+        begin = time.perf_counter()
+        run()
+        found.append((time.perf_counter() - begin) / units)
+    return found
+
+
+def serve(name, tasks, set_threads, memory):
+    """Answers requests. `tasks` maps a name to (units, set_up); `set_up()` makes the data and returns what to repeat."""
+    for line in sys.stdin:
+        match line.split():
+            case ["hello"]:
+                answer = name
+            case ["time", task, threads, seconds] if task in tasks:
+                set_threads(int(threads))
+                units, set_up = tasks[task]
+                answer = " ".join(f"{s:.4e}" for s in samples(set_up, units, float(seconds)))
+            case ["memory", threads]:
+                set_threads(int(threads))
+                answer = str(memory())
+            case _:
+                answer = f"error: cannot read {line!r}"
+        print(answer, flush=True)
+
+
+def status(name):
+    """A line of /proc/self/status, in bytes."""
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name))
+
+
+def reset_peak():
+    """Starts a new measurement of the peak, and returns what is resident now."""
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")
+    return status("VmRSS:")

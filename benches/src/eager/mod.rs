@@ -1,0 +1,24 @@
+//! The eager side: operations as they run, with and without a backward pass.
+
+mod arrays;
+mod chains;
+mod networks;
+mod rows;
+
+use crate::task::Task;
+use pullback::{DType, Key, Tensor};
+
+pub fn tasks() -> Vec<Task> {
+    [chains::tasks(), arrays::tasks(), rows::tasks(), networks::tasks()].into_iter().flatten().collect()
+}
+
+const FLOATS: [(DType, &str); 2] = [(DType::F32, "f32"), (DType::F64, "f64")];
+
+/// Cheap to make: half of the large arrays' elements are negative.
+fn uniform<const N: usize>(seed: u64, shape: [usize; N], dtype: DType) -> Tensor {
+    Tensor::uniform(Key::new(seed), shape, dtype) - 0.5
+}
+
+fn random<const N: usize>(seed: u64, shape: [usize; N], dtype: DType) -> Tensor {
+    Tensor::randn(Key::new(seed), shape, dtype)
+}

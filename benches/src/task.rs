@@ -1,0 +1,41 @@
+//! One thing to measure.
+
+use std::time::{Duration, Instant};
+
+/// A measurement by name. A peer has a task of the same name that does the same.
+pub struct Task {
+    pub suite: &'static str,
+    /// `group/what`; the group is a section of the report.
+    pub name: String,
+    /// How many units one repetition does: the operations of a chain, else 1.
+    pub units: usize,
+    /// Makes the data, and returns what to repeat.
+    pub set_up: Box<dyn Fn() -> Box<dyn FnMut()>>,
+}
+
+impl Task {
+    pub fn new<F: FnMut() + 'static>(name: impl Into<String>, set_up: impl Fn() -> F + 'static) -> Task {
+        let set_up = Box::new(move || Box::new(set_up()) as Box<dyn FnMut()>);
+        Task { suite: "eager", name: name.into(), units: 1, set_up }
+    }
+
+    pub fn units(self, units: usize) -> Task {
+        Task { units, ..self }
+    }
+
+    /// Seconds for one unit, of each repetition within about `budget`, after three to warm up.
+    pub fn time(&self, budget: Duration) -> Vec<f64> {
+        const FEWEST: usize = 3;
+        const MOST: usize = 200;
+        let mut run = (self.set_up)();
+        (0..FEWEST).for_each(|_| run());
+        let start = Instant::now();
+        let mut samples = Vec::new();
+        while samples.len() < FEWEST || (start.elapsed() < budget && samples.len() < MOST) {
+            let begin = Instant::now();
+            run();
+            samples.push(begin.elapsed().as_secs_f64() / self.units as f64);
+        }
+        samples
+    }
+}
