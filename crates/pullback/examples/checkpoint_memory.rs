@@ -19,7 +19,7 @@ struct Run {
     seconds: f64,
 }
 
-/// Coupled pendulums, by Euler's method.
+/// One step of Euler's method for `x' = -sin x`.
 fn step(x: &Tensor) -> Tensor {
     x - x.sin() * 1e-3
 }
