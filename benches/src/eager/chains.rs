@@ -11,8 +11,8 @@ const DEEP: usize = 100_000;
 fn chain(a: &Tensor, b: &Tensor) -> Tensor {
     let mut y = a.clone();
     for _ in 0..LENGTH / 2 {
-        y = y * a;
-        y = y + b;
+        y = &y * a;
+        y = &y + b;
     }
     y
 }
@@ -45,7 +45,7 @@ pub fn tasks() -> Vec<Task> {
             move || {
                 let mut y = x.clone();
                 for _ in 0..DEEP {
-                    y = y * 1.000001;
+                    y = &y * 1.000001;
                 }
                 y.into_backward();
                 x.zero_grad();
