@@ -35,7 +35,7 @@ fn main() {
         println!("{step:4}  {:.6}  {:.3e}  {:+.3e}", length.item(), value.item(), slope.item());
         // Newton's step: the curvature is the derivative of the slope.
         let (_, curvature) = jvp(|l: &Tensor| grad(misfit)(l), &length, &Tensor::scalar(1.0));
-        length = length - slope / curvature.abs();
+        length -= slope / curvature.abs();
     }
     println!("\nfound {:.4} m, it was {truth} m", length.item());
     assert!((length.item() - truth).abs() < 0.01);

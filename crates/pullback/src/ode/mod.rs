@@ -37,7 +37,7 @@ fn combined<Y: Tree>(y: &Y, terms: &[(f64, &Y)]) -> Y {
         let mut sum = y.clone();
         for ((c, _), k) in terms.iter().zip(&ks) {
             if *c != 0.0 {
-                sum = sum + k[leaf] * *c;
+                sum += k[leaf] * *c;
             }
         }
         leaf += 1;
