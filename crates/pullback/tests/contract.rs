@@ -9,3 +9,8 @@ mod tensors_and_gradients;
 #[path = "contract/transforms.rs"]
 #[rustfmt::skip]
 mod composable_transforms;
+
+// But for one number: `branchy` never comes to 10 from (0.7, 0.1).
+#[path = "contract/scalar.rs"]
+#[rustfmt::skip]
+mod functions_on_numbers;
