@@ -51,7 +51,7 @@ fn scalar(f: Function) -> Function {
     Arc::new(move |x| weighted(&f(x)))
 }
 
-const TRANSFORMS: [Transform; 9] = [
+const TRANSFORMS: [Transform; 11] = [
     Transform {
         name: "grad",
         apply: |f| Arc::new(move |x| grad(|x: &Tensor| weighted(&f(x)))(x)),
@@ -111,6 +111,21 @@ const TRANSFORMS: [Transform; 9] = [
                 custom_rule(move |x: &Tensor| value(x))
                     .pullback(move |x, _, g| vjp(|x| rule(x), x).1(g))
                     .call(x)
+            })
+        },
+        reference: |f| f,
+    },
+    Transform {
+        name: "scan",
+        apply: |f| Arc::new(move |x| scan(|c: &Tensor, _: &()| (c * 0.9 + 0.1, f(c)), x, 2).1.sum_axes(0)),
+        reference: |f| Arc::new(move |x| f(x) + f(&(x * 0.9 + 0.1))),
+    },
+    Transform {
+        name: "cond",
+        apply: |f| {
+            Arc::new(move |x| {
+                let positive = x.square().sum().gt(0.0);
+                cond(&positive, |x: &Tensor| f(x), |x: &Tensor| f(x) * 2.0, x)
             })
         },
         reference: |f| f,
