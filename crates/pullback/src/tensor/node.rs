@@ -211,7 +211,11 @@ impl Drop for Tensor {
         fence(Ordering::Acquire);
         if !node.keep {
             // SAFETY: the last value handle is going, and links never read the value of a node that is not kept.
-            unsafe { *node.data.get() = Data::Gone }
+            let data = unsafe { &mut *node.data.get() };
+            // A repeated number holds no memory that could be given back.
+            if !matches!(data, Data::Splat(_)) {
+                *data = Data::Gone;
+            }
         }
         unlink(self.node);
     }

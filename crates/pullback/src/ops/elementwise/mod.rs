@@ -157,7 +157,7 @@ elementwise_table!(rows);
 /// Equal shapes and types: floats or, where the operation has an integer version, integers.
 fn same_type(x: &[Arg], name: &str) -> Result<Aval> {
     let first = x[0];
-    if let Some(other) = x.iter().find(|a| a.dtype != first.dtype || a.shape != first.shape) {
+    if let Some(other) = x[1..].iter().find(|a| a.dtype != first.dtype || a.shape != first.shape) {
         let (s, t) = (first.shape, other.shape);
         return Err(err!(Shape, "operands must agree, got {} {s:?} and {} {t:?}", first.dtype, other.dtype));
     }
