@@ -159,7 +159,7 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
             // A concrete run need not be recorded for anyone. Inside a wrapped one, older transforms look on.
             let run = || block.run_to_record(&bare);
             let (outputs, ran) = if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?;
-            if block.rules().is_some() {
+            if block.rules().is_some() || !block.reaches_captures() {
                 no_captures(&outputs, frame).map_err(fail)?;
             }
             block = ran.unwrap_or(block);
@@ -171,12 +171,6 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     // What the body captured shows in its outputs.
     let mut captured = Deps::default();
     outputs.iter().for_each(|t| captured.join(&t.node().deps, t.data().frame()));
-    if !captured.is_empty() && !block.reaches_captures() {
-        return Err(fail(err!(
-            Gradient,
-            "the function captures a tensor that needs a gradient, which this rule would not reach; pass it as an argument, or detach it"
-        )));
-    }
     captured.ids().iter().for_each(|&id| deps.insert(id));
     if deps.is_empty() {
         return Ok(outputs);

@@ -79,14 +79,26 @@ where
 {
     let location = Location::caller();
     let f = Arc::new(f);
-    move |x: &X| {
-        let last: Arc<Mutex<Option<Y>>> = Arc::default();
-        let body = Dynamic { f: f.clone(), like: x.clone(), last: last.clone() };
-        let outputs = bind_block(Arc::new(body), &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location));
-        let outputs = or_panic(outputs);
-        let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");
-        from_leaves(&structure, outputs)
-    }
+    move |x: &X| apply(&f, x, location, |body| body)
+}
+
+/// Applies the function as a block that runs it again, which `wrap` may put into another.
+fn apply<X, Y, F>(
+    f: &Arc<F>,
+    x: &X,
+    location: &'static Location<'static>,
+    wrap: impl FnOnce(Arc<dyn Block>) -> Arc<dyn Block>,
+) -> Y
+where
+    X: Tree + Clone + Send + Sync + 'static,
+    Y: Tree + Send + 'static,
+    F: Fn(&X) -> Y + Send + Sync + 'static,
+{
+    let last: Arc<Mutex<Option<Y>>> = Arc::default();
+    let body = wrap(Arc::new(Dynamic { f: f.clone(), like: x.clone(), last: last.clone() }));
+    let outputs = or_panic(bind_block(body, &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location)));
+    let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");
+    from_leaves(&structure, outputs)
 }
 
 struct Dynamic<X, Y, F> {

@@ -1,12 +1,12 @@
 //! A checkpoint that tests its promise: that running the function again gives the same result.
 
-use super::Dynamic;
-use crate::error::{Result, err, or_panic};
-use crate::tensor::{Block, BlockAt, Data, Link, Ran, Tensor, bind_block, replay};
-use crate::transform::{Tree, from_leaves};
+use super::apply;
+use crate::error::{Result, err};
+use crate::tensor::{Block, BlockAt, Data, Link, Ran, Tensor, replay};
+use crate::transform::Tree;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::panic::Location;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// [`checkpoint_dynamic`](crate::checkpoint_dynamic) that compares the result of the second run with that of the first, bit by bit, and fails if
 /// the function is not deterministic. Of the first result only a digest is kept.
@@ -29,16 +29,7 @@ where
 {
     let location = Location::caller();
     let f = Arc::new(f);
-    move |x: &X| {
-        let last: Arc<Mutex<Option<Y>>> = Arc::default();
-        let body = Arc::new(Dynamic { f: f.clone(), like: x.clone(), last: last.clone() });
-        let block = Verified { body, digests: Vec::new() };
-        let outputs =
-            bind_block(Arc::new(block), &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location));
-        let outputs = or_panic(outputs);
-        let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");
-        from_leaves(&structure, outputs)
-    }
+    move |x: &X| apply(&f, x, location, |body| Arc::new(Verified { body, digests: Vec::new() }))
 }
 
 struct Verified {
