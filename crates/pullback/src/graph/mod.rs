@@ -1,8 +1,10 @@
 //! Traced programs: a typed straight line of operations, in which every value is computed once.
 
+mod build;
 mod call;
 mod trace;
 
+pub(crate) use build::Builder;
 pub(crate) use call::call;
 pub(crate) use trace::{Trace, give_name, trace_leaves};
 
