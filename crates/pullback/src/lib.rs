@@ -45,7 +45,7 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::Graph;
+pub use graph::{Graph, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
 pub use shape::Shape;
@@ -73,7 +73,7 @@ pub mod prelude {
         checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule,
         detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
         jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, transpose, value_and_grad,
+        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, trace, transpose, value_and_grad,
         value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
     };
 }

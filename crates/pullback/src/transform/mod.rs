@@ -23,6 +23,7 @@ pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
+pub(crate) use checkpoint::avals;
 pub(crate) use tree::from_leaves;
 pub use tree::{Path, Tree};
 pub use vmap::{vmap, vmap_axes};
