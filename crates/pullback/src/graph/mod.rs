@@ -2,6 +2,7 @@
 
 mod build;
 mod call;
+mod export;
 mod parse;
 mod print;
 mod region;
