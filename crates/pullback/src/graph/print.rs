@@ -25,6 +25,12 @@ impl Display for Aval {
     }
 }
 
+impl fmt::Debug for Aval {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
 /// Things with commas between them.
 struct List<I>(I);
 
