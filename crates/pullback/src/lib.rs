@@ -30,6 +30,8 @@ mod backend;
 pub mod check;
 mod dtype;
 mod error;
+#[allow(dead_code, reason = "compile uses it")]
+mod exec;
 mod graph;
 pub mod memory;
 pub mod number;
