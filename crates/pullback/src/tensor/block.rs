@@ -6,6 +6,7 @@
 use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced, bind};
 use crate::DType;
 use crate::error::{Result, err};
+use crate::exec::fused::Fused;
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::tape::{
@@ -37,6 +38,11 @@ pub(crate) trait Block: Send + Sync {
 
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
     fn signature(&self) -> Option<Vec<Aval>> {
+        None
+    }
+
+    /// The group of operations that it is, if it is one.
+    fn fused(&self) -> Option<&Fused> {
         None
     }
 

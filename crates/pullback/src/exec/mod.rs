@@ -1,0 +1,3 @@
+//! Running graphs.
+
+pub(crate) mod fused;
