@@ -30,13 +30,13 @@ mod backend;
 pub mod check;
 mod dtype;
 mod error;
-#[allow(dead_code, reason = "compile uses it")]
 mod exec;
 mod graph;
 pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
+mod opt;
 pub mod save;
 pub mod scalar;
 mod shape;

@@ -1,5 +1,6 @@
 //! Graphs as plans: which kernels run in which order over which memory, decided once; run many times.
 
+pub(crate) mod fused;
 mod lower;
 mod order;
 mod run;
@@ -15,6 +16,7 @@ use lower::Program;
 use order::Liveness;
 use run::{Frame, data, is_packed, tensor};
 use smallvec::SmallVec;
+use std::borrow::Borrow;
 use std::sync::Mutex;
 use storage::Storage;
 
@@ -38,13 +40,13 @@ impl Plan {
     }
 
     /// Runs the graph.
-    pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    pub fn run<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let mut frame = self.lease();
         for (r, &k) in self.program.donated.iter().enumerate() {
-            frame.values[r] = row_major(&inputs[k]);
+            frame.values[r] = row_major(inputs[k].borrow());
         }
-        let values: SmallVec<[Value; 8]> = inputs.iter().map(Tensor::value).collect();
+        let values: SmallVec<[Value; 8]> = inputs.iter().map(|t| t.borrow().value()).collect();
         let outputs = self.finish(&mut frame, &values)?;
         self.give_back(frame);
         Ok(outputs)
@@ -72,12 +74,12 @@ impl Plan {
     }
 
     /// An error unless the inputs are concrete and of the types that the plan was made for.
-    fn check(&self, inputs: &[Tensor]) -> Result<()> {
+    fn check<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<()> {
         let expected = &self.program.inputs;
         if inputs.len() != expected.len() {
             return Err(err!(Structure, "{} inputs were given to a plan of {}", inputs.len(), expected.len()));
         }
-        for (k, (x, expected)) in inputs.iter().zip(expected).enumerate() {
+        for (k, (x, expected)) in inputs.iter().map(T::borrow).zip(expected).enumerate() {
             if x.dtype() != expected.dtype || x.node().shape != expected.shape {
                 return Err(err!(
                     Shape,
