@@ -30,13 +30,13 @@ mod backend;
 pub mod check;
 mod dtype;
 mod error;
-#[allow(dead_code, reason = "compile uses it")]
 mod exec;
 mod graph;
 pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
+mod opt;
 pub mod save;
 pub mod scalar;
 mod shape;
@@ -89,6 +89,8 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/ir.md")]
+    struct Ir;
     #[doc = include_str!("../../../docs/semantics.md")]
     struct Semantics;
     #[doc = include_str!("../../../CONTRIBUTING.md")]

@@ -1,5 +1,6 @@
 //! A graph as kernels: which run, what they read, and what is only another view.
 
+use super::fused::Fused;
 use super::region::{Cond, Scan};
 use crate::DType;
 use crate::graph::{Graph, Ref, Region, Step};
@@ -42,6 +43,8 @@ pub(super) enum Work {
     Op(Op),
     Scan(Box<Scan>),
     Cond(Box<Cond>),
+    /// A fused group: a block that says which.
+    Fused(Arc<dyn Block>),
     /// A function of which nothing is known: it is called.
     Block(Arc<dyn Block>),
 }
@@ -79,29 +82,35 @@ pub(super) struct Look {
     pub to: usize,
 }
 
+/// The group of a fused kernel.
+pub(super) fn group(block: &Arc<dyn Block>) -> &Fused {
+    block.fused().expect("a fused kernel has a group")
+}
+
 impl Work {
     pub fn name(&self) -> &'static str {
         match self {
             Work::Op(op) => op.name(),
             Work::Scan(_) => "scan",
             Work::Cond(_) => "cond",
-            Work::Block(block) => block.name(),
+            Work::Fused(block) | Work::Block(block) => block.name(),
         }
     }
 
     /// Bytes that it needs while it runs.
     pub fn scratch(&self) -> usize {
         match self {
-            Work::Op(_) | Work::Block(_) => 0,
+            Work::Op(_) | Work::Fused(_) | Work::Block(_) => 0,
             Work::Scan(scan) => scan.scratch(),
             Work::Cond(cond) => cond.then.storage.peak.max(cond.otherwise.storage.peak),
         }
     }
 
     /// Whether a result of type `dtype` may take the memory of an operand of its type and shape.
-    pub fn overwrites(&self, dtype: DType, _result: usize, _operand: usize) -> bool {
+    pub fn overwrites(&self, dtype: DType, result: usize, operand: usize) -> bool {
         match self {
             Work::Op(op) => op.overwrites(dtype),
+            Work::Fused(block) => group(block).program.may_share(result, operand),
             Work::Scan(_) | Work::Cond(_) | Work::Block(_) => false,
         }
     }
@@ -173,8 +182,9 @@ impl Program {
             (_, Some(Region::Cond { then, otherwise, inputs })) => {
                 Work::Cond(Box::new(Cond::new(&then, &otherwise, inputs)))
             }
-            (Op::Block(block), None) => Work::Block(block.clone()),
-            (op, None) => Work::Op(op.clone()),
+            (Op::Block(block), Some(Region::Fused { .. })) => Work::Fused(block.clone()),
+            (Op::Block(block), _) => Work::Block(block.clone()),
+            (op, _) => Work::Op(op.clone()),
         };
         let first = self.registers.len();
         self.registers.extend(step.avals.iter().cloned());

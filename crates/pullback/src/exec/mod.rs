@@ -1,5 +1,6 @@
 //! Graphs as plans: which kernels run in which order over which memory, decided once; run many times.
 
+pub(crate) mod fused;
 mod lower;
 mod order;
 mod profile;
@@ -22,6 +23,7 @@ use order::Liveness;
 use region::packed;
 use run::{Frame, is_packed};
 use smallvec::SmallVec;
+use std::borrow::Borrow;
 use std::sync::Mutex;
 use storage::Storage;
 
@@ -52,20 +54,20 @@ impl Plan {
     }
 
     /// Runs the graph.
-    pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+    pub fn run<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
         let mut frame = self.lease();
         self.lend(&mut frame, inputs);
-        let values: SmallVec<[Value; 8]> = inputs.iter().map(Tensor::value).collect();
+        let values: SmallVec<[Value; 8]> = inputs.iter().map(|t| t.borrow().value()).collect();
         let outputs = self.finish(&mut frame, &values)?;
         self.give_back(frame);
         Ok(outputs)
     }
 
     /// Puts donated inputs into their registers, where they are read and not overwritten.
-    fn lend(&self, frame: &mut Frame, inputs: &[Tensor]) {
+    fn lend<T: Borrow<Tensor>>(&self, frame: &mut Frame, inputs: &[T]) {
         for (r, &k) in self.program.donated.iter().enumerate() {
-            frame.values[r] = packed(&inputs[k].value());
+            frame.values[r] = packed(&inputs[k].borrow().value());
         }
     }
 
@@ -91,7 +93,7 @@ impl Plan {
     }
 
     /// An error unless the inputs are concrete and of the types that the plan was made for.
-    fn check(&self, inputs: &[Tensor]) -> Result<()> {
+    fn check<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<()> {
         let expected = &self.program.inputs;
         if inputs.len() != expected.len() {
             return Err(err!(
@@ -101,7 +103,7 @@ impl Plan {
                 expected.len()
             ));
         }
-        for (k, (x, expected)) in inputs.iter().zip(expected).enumerate() {
+        for (k, (x, expected)) in inputs.iter().map(T::borrow).zip(expected).enumerate() {
             if x.dtype() != expected.dtype || x.node().shape != expected.shape {
                 return Err(err!(
                     Shape,

@@ -1,7 +1,7 @@
 //! Running a plan: kernels in order, over memory that is leased for the run.
 
 use super::Plan;
-use super::lower::{Kernel, Operand, Root, Window, Work};
+use super::lower::{Kernel, Operand, Root, Window, Work, group};
 use super::storage::Place;
 use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
@@ -157,6 +157,23 @@ impl Plan {
                 drop(x);
                 let (data, unused) = out.finish();
                 self.put(r, data, unused, frame, given);
+            }
+            Work::Fused(block) => {
+                let shapes = &self.program.registers[kernel.results.clone()];
+                let mut outs: SmallVec<[Output; 4]> = kernel
+                    .results
+                    .clone()
+                    .zip(shapes)
+                    .map(|(r, a)| self.output(at, r, &a.shape, kernel, frame, given))
+                    .collect();
+                let x: SmallVec<[Value; 8]> =
+                    kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
+                group(block).program.run(&x, &mut outs);
+                drop(x);
+                for (r, out) in kernel.results.clone().zip(outs) {
+                    let (data, unused) = out.finish();
+                    self.put(r, data, unused, frame, given);
+                }
             }
             Work::Scan(_) | Work::Cond(_) => {
                 let memory = kernel.results.clone().map(|r| self.memory(r, frame, given)).collect();

@@ -3,6 +3,7 @@
 mod build;
 mod call;
 mod export;
+mod file;
 mod parse;
 mod print;
 mod region;

@@ -36,7 +36,7 @@ use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The type of a tensor without its value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Aval {
     pub dtype: DType,
     pub shape: Shape,

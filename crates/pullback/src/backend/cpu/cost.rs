@@ -7,7 +7,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
     /// Tenths of a nanosecond for an element, roughly.
-    work: usize,
+    pub work: usize,
     /// Whether a function was used that a vector lane answers with NaN beyond its range.
     pub limited: bool,
 }

@@ -24,7 +24,7 @@ impl Explanation {
             let _ = writeln!(text, "  again, because {reason}");
         }
         for c in compiled {
-            let _ = writeln!(text, "{:#}", c.graph());
+            let _ = writeln!(text, "{:#}", c.optimised());
         }
         Explanation { text }
     }
