@@ -47,7 +47,7 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::Graph;
+pub use graph::{Graph, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
 pub use shape::Shape;
@@ -55,8 +55,10 @@ pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
 pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
+#[doc(hidden)]
+pub use transform::{NotShown, Probe, Shown};
 pub use transform::{
-    CustomOp, CustomRule, Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint,
+    Compiled, CustomOp, Explanation, compile, CustomRule, Path, Policy, Schedule, Statics, Steps, Tree, associative_scan, checkpoint,
     checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule, fori,
     gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name,
     scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose,
@@ -71,11 +73,11 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        CustomOp, DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
-        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule,
+        CustomOp, DType, Graph, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
+        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond, custom_op, custom_rule,
         detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
         jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, transpose, value_and_grad,
+        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, trace, transpose, value_and_grad,
         value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
     };
 }

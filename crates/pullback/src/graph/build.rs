@@ -6,6 +6,7 @@ use crate::ops::{Arg, Aval, Op};
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// A graph that grows by one operation at a time. Types are inferred, so that a wrong rewrite fails where it is made.
 pub(crate) struct Builder {
@@ -61,22 +62,31 @@ impl Builder {
         Ref::Step(self.graph.steps.len() - 1, 0)
     }
 
-    /// The finished graph, without operations that no output needs.
-    pub fn finish(mut self, outputs: Vec<Ref>, names: Vec<(&'static str, Ref)>) -> Graph {
+    /// The finished graph.
+    pub fn finish(mut self, outputs: Vec<Ref>, names: Vec<(Arc<str>, Ref)>) -> Graph {
         self.graph.outputs = outputs;
         self.graph.names = names;
-        self.graph.pruned()
+        self.graph
     }
 }
 
 /// The types of an operation's outputs.
 pub(crate) fn infer(op: &Op, inputs: &[Aval]) -> Result<SmallVec<[Aval; 1]>> {
     match op {
-        Op::Block(b) => match b.signature() {
-            Some(avals) => Ok(avals.into()),
-            None => Err(err!(Structure, "`{}` cannot stand in a graph", b.name())),
-        },
+        Op::Block(b) => {
+            if let Some(region) = b.region() {
+                region.check(inputs)?;
+            }
+            match b.signature() {
+                Some(avals) => Ok(avals.into()),
+                None => Err(err!(Structure, "`{}` cannot stand in a graph", b.name())),
+            }
+        }
+        Op::Slot(_) => Err(err!(Structure, "an output of a block is not an operation of its own")),
         op => {
+            if op.arity().map_or(inputs.is_empty(), |n| n != inputs.len()) {
+                return Err(err!(Structure, "`{}` does not take {} inputs", op.name(), inputs.len()));
+            }
             let args: SmallVec<[Arg; 4]> =
                 inputs.iter().map(|a| Arg { dtype: a.dtype, shape: &a.shape }).collect();
             Ok([op.infer(&args)?].into())

@@ -1,7 +1,7 @@
 //! A graph as an operation.
 
-use super::Graph;
-use crate::error::{Result, err};
+use super::{Graph, Region};
+use crate::error::Result;
 use crate::ops::Aval;
 use crate::tensor::{Block, Tensor, bind_block};
 use std::sync::Arc;
@@ -18,23 +18,16 @@ impl Block for Call {
     }
 
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
-        for (k, (x, expected)) in x.iter().zip(&self.graph.inputs).enumerate() {
-            if x.dtype() != expected.dtype || x.shape() != &expected.shape[..] {
-                return Err(err!(
-                    Shape,
-                    "input {k} was traced as {} {:?}, but is {} {:?}",
-                    expected.dtype,
-                    expected.shape,
-                    x.dtype(),
-                    x.shape()
-                ));
-            }
-        }
+        self.graph.accepts(x)?;
         self.graph.eval(x)
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+        Some(self.graph.types())
+    }
+
+    fn region(&self) -> Option<Region> {
+        Some(Region::Call { name: self.name, body: self.graph.clone() })
     }
 }
 

@@ -25,6 +25,7 @@ pub(crate) struct Compare {
 
 impl Primitive for Compare {
     const NAME: &'static str = "compare";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != x[1].dtype || x[0].shape != x[1].shape {
@@ -72,6 +73,7 @@ pub(crate) struct Where;
 
 impl Primitive for Where {
     const NAME: &'static str = "where";
+    const ARITY: Option<usize> = Some(3);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != DType::Bool {

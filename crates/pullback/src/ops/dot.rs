@@ -26,6 +26,7 @@ fn columns_fold(a: &Tensor, b: &Tensor) -> bool {
 
 impl Primitive for Dot {
     const NAME: &'static str = "matmul";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (a, b, r) = (x[0].shape, x[1].shape, x[0].shape.len());

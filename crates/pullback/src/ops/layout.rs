@@ -290,6 +290,7 @@ pub(crate) struct SliceAssign {
 
 impl Primitive for SliceAssign {
     const NAME: &'static str = "slice_assign";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.region.check(x[0].shape)?;
@@ -355,6 +356,7 @@ pub(crate) struct Concat {
 
 impl Primitive for Concat {
     const NAME: &'static str = "concat";
+    const ARITY: Option<usize> = None;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let Some(first) = x.first() else { return Err(err!(Shape, "needs at least one tensor")) };

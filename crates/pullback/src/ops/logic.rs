@@ -30,6 +30,7 @@ fn truths(x: &[Arg]) -> Result<Aval> {
 
 impl Primitive for Logic {
     const NAME: &'static str = "logic";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         truths(x)

@@ -3,6 +3,7 @@
 //! To add one: write its struct and `impl Primitive` in a file here (or a row in the [table]), and name it in the
 //! list at the end of this file. Everything else is derived from that list.
 
+mod attribute;
 mod cast;
 mod compare;
 mod dot;
@@ -22,7 +23,7 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*, sample::*,
+    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*, sample::*,
     softmax::*,
 };
 
@@ -86,6 +87,9 @@ pub(crate) enum Linearity {
 /// One operation.
 pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     const NAME: &'static str;
+
+    /// How many inputs it takes; `None` for one or more.
+    const ARITY: Option<usize> = Some(1);
 
     /// The type of the result. All errors about arguments are found here.
     fn infer(&self, x: &[Arg]) -> Result<Aval>;
@@ -174,7 +178,7 @@ fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tenso
 }
 
 macro_rules! primitives {
-    ($($P:ident),* $(,)?) => {
+    ($($P:ident $({ $($field:ident),+ })?),* $(,)?) => {
         /// Any operation.
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum Op {
@@ -192,6 +196,26 @@ macro_rules! primitives {
             #[cfg(test)]
             pub const NAMES: &[&str] = &[$($P::NAME),*];
             pub fn name(&self) -> &'static str { match self { $(Op::$P(_) => $P::NAME,)* Op::Block(b) => b.name(), Op::Slot(_) => "output" } }
+            /// Its static parameters.
+            pub fn attributes(&self) -> Attrs {
+                let mut attrs = Attrs::default();
+                match self {
+                    $(Op::$P(p) => { let _ = p; $($(attrs.put(stringify!($field), &p.$field);)+)? })*
+                    Op::Block(b) => if let Some(region) = b.region() { region.describe(&mut attrs) }
+                    Op::Slot(k) => attrs.put("slot", k),
+                }
+                attrs
+            }
+            /// The operation of a name with its parameters; `None` if there is none of that name.
+            pub fn build(name: &str, attrs: &mut Attrs) -> Result<Option<Op>> {
+                $(if name == $P::NAME {
+                    return Ok(Some(Op::$P($P { $($($field: attrs.take(stringify!($field))?),+)? })));
+                })*
+                let _ = attrs;
+                Ok(None)
+            }
+            /// How many inputs it takes; `None` for one or more.
+            pub fn arity(&self) -> Option<usize> { match self { $(Op::$P(_) => $P::ARITY,)* _ => None } }
             pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
@@ -213,6 +237,14 @@ fn several() -> ! {
 }
 
 impl Op {
+    /// The graphs that it runs, if it is made of graphs.
+    pub fn region(&self) -> Option<crate::graph::Region> {
+        match self {
+            Op::Block(b) => b.region(),
+            _ => None,
+        }
+    }
+
     #[cfg(not(test))]
     pub fn pullback(&self, at: &At, g: &Tensor) -> Result<Cotangents> {
         Ok(self.rule(at, g))
@@ -239,9 +271,9 @@ primitives! {
     Identity, StopGradient, Neg, Abs, Sign, Step, Floor, Ceil, Round, Trunc, Square, Sqrt, Rsqrt, Cbrt, Recip, Exp, Exp2, Expm1, Ln,
     Log2, Log10, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Softplus,
     Relu, Gelu, Silu, Erf, Erfc, Add, Sub, Mul, Gate, Div, Rem, Pow, Xlogy, Maximum, Minimum, Share, Atan2, Hypot,
-    Logaddexp, Clamp, Cast, Compare, Where, Logic, Not,
-    Sum, Max, Min, ArgExtreme, Truth, LogSumExp,
-    Reshape, Permute, Broadcast, Slice, SliceAssign, Concat,
-    Gather, ScatterAdd, IndexSelect, IndexAdd,
+    Logaddexp, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not,
+    Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
+    Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
+    Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
     Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
 }

@@ -186,6 +186,9 @@ impl<'a> Groups<'a> {
             }
             let inputs = self.inputs(members);
             let outputs: Vec<usize> = members.iter().copied().filter(|&m| needed[m]).collect();
+            if outputs.is_empty() {
+                continue;
+            }
             let body = self.body(members, &inputs, &outputs)?;
             let avals = outputs.iter().map(|&m| graph.steps[m].avals[0].clone()).collect();
             let location = graph.steps[outputs[0]].location;
@@ -200,7 +203,7 @@ impl<'a> Groups<'a> {
             other => Some(*other),
         };
         let outputs = graph.outputs.iter().map(|a| to(a).expect("an output is needed")).collect();
-        let names = graph.names.iter().filter_map(|(name, a)| Some((*name, to(a)?))).collect();
+        let names = graph.names.iter().filter_map(|(name, a)| Some((name.clone(), to(a)?))).collect();
         Ok(out.finish(outputs, names))
     }
 

@@ -22,7 +22,7 @@ use crate::backend::cpu::math::Float;
 use crate::backend::cpu::reduce;
 use crate::dtype::with_stored;
 use crate::error::{Result, err};
-use crate::graph::{Graph, Ref};
+use crate::graph::{Graph, Ref, Region};
 use crate::ops::{self, Aval};
 use crate::tensor::{Block, Output, Tensor, Value};
 use bytemuck::Pod;
@@ -188,15 +188,16 @@ impl Program {
 }
 
 /// A group as an operation of a graph. Transforms see its body; a plan runs its program.
+#[derive(Clone)]
 pub(crate) struct Fused {
     pub body: Arc<Graph>,
-    pub program: Program,
+    pub program: Arc<Program>,
 }
 
 impl Fused {
     /// The group that does what `body` says; an error if that cannot run as one.
     pub fn new(body: Graph) -> Result<Fused> {
-        let program = Program::new(&body)?;
+        let program = Arc::new(Program::new(&body)?);
         Ok(Fused { body: Arc::new(body), program })
     }
 }
@@ -214,7 +215,7 @@ impl Block for Fused {
         Some(self.program.outputs.clone())
     }
 
-    fn fused(&self) -> Option<&Fused> {
-        Some(self)
+    fn region(&self) -> Option<Region> {
+        Some(Region::Fused(self.clone()))
     }
 }

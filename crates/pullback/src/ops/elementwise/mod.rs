@@ -97,6 +97,7 @@ macro_rules! rows {
         #[allow(unused_variables, unused_mut, reason = "partials that read nothing use no primal values")]
         impl Primitive for $P {
             const NAME: &'static str = stringify!($m);
+            const ARITY: Option<usize> = Some($P::ARGS.len());
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
                 same_type(x, Self::NAME)

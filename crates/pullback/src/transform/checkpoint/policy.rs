@@ -2,7 +2,7 @@
 
 use super::{graph_of, traced};
 use crate::error::{Result, or_panic};
-use crate::graph::{Graph, Ref, give_name};
+use crate::graph::{Graph, Ref, Region, give_name};
 use crate::ops::{Aval, Op};
 use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block, replay};
 use crate::transform::{Tree, from_leaves};
@@ -64,7 +64,7 @@ fn keeping<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, policy: Policy) -> Res
     let (graph, structure) = graph_of(f, x)?;
     let (graph, captured) = graph.lift();
     let wanted = |k: usize| match policy {
-        Policy::Named(names) => graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(n)),
+        Policy::Named(names) => graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(&&**n)),
         _ => matches!(graph.steps[k].op, Op::Dot(_)),
     };
     // A block within has its own way of keeping.
@@ -107,7 +107,11 @@ impl Block for Keeping {
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+        Some(self.graph.types())
+    }
+
+    fn region(&self) -> Option<Region> {
+        Some(Region::Call { name: "checkpoint", body: self.graph.clone() })
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {

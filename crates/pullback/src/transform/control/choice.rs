@@ -2,7 +2,7 @@
 
 use super::{Known, known, same_outputs, select};
 use crate::error::{Result, err, or_panic};
-use crate::graph::{Graph, trace_leaves};
+use crate::graph::{Graph, Region, trace_leaves};
 use crate::ops::Aval;
 use crate::tensor::{Block, Tensor, bind_block};
 use crate::transform::checkpoint::avals;
@@ -102,7 +102,7 @@ fn traced<X: Tree, Y: Tree>(
     let (then, captured) = graph(&mut |x| then.take().expect("runs once")(x))?;
     let (otherwise, more) = graph(&mut |x| otherwise.take().expect("runs once")(x))?;
     same_outputs(&results[0], &results[1])?;
-    let block = Cond { then, otherwise, inputs: x.leaves().len() };
+    let block = Cond { then: Arc::new(then), otherwise: Arc::new(otherwise), inputs: x.leaves().len() };
     let mut inputs = vec![condition];
     inputs.extend(x.leaves());
     inputs.extend(&captured);
@@ -112,10 +112,15 @@ fn traced<X: Tree, Y: Tree>(
 
 /// A choice in a graph. Its inputs: the condition, those of both branches, what each has captured.
 struct Cond {
-    then: Graph,
-    otherwise: Graph,
+    then: Arc<Graph>,
+    otherwise: Arc<Graph>,
     /// How many inputs the branches have in common.
     inputs: usize,
+}
+
+/// The choice between two graphs.
+pub(crate) fn cond_block(then: Arc<Graph>, otherwise: Arc<Graph>, inputs: usize) -> Arc<dyn Block> {
+    Arc::new(Cond { then, otherwise, inputs })
 }
 
 impl Block for Cond {
@@ -138,6 +143,11 @@ impl Block for Cond {
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.then.outputs.iter().map(|&a| self.then.aval(a)).collect())
+        Some(self.then.types())
+    }
+
+    fn region(&self) -> Option<Region> {
+        let (then, otherwise) = (self.then.clone(), self.otherwise.clone());
+        Some(Region::Cond { then, otherwise, inputs: self.inputs })
     }
 }

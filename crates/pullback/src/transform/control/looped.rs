@@ -5,7 +5,7 @@ use super::schedule::{Kept, Schedule};
 use super::steps::{Slices, stack};
 use super::{Steps, same_carry};
 use crate::error::Result;
-use crate::graph::{Graph, trace_leaves};
+use crate::graph::{Graph, Region, trace_leaves};
 use crate::ops::Aval;
 use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block};
 use crate::transform::checkpoint::avals;
@@ -22,11 +22,16 @@ pub(super) trait Body: Send + Sync {
 
     /// The types of what a step returns, where they are known before it has run.
     fn types(&self) -> Option<Vec<Aval>>;
+
+    /// The step as a graph, if it was traced.
+    fn graph(&self) -> Option<&Arc<Graph>> {
+        None
+    }
 }
 
 /// A traced step. What it captured are the shared inputs.
 pub(super) struct Traced {
-    graph: Graph,
+    graph: Arc<Graph>,
     width: usize,
 }
 
@@ -40,7 +45,11 @@ impl Body for Traced {
     }
 
     fn types(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+        Some(self.graph.types())
+    }
+
+    fn graph(&self) -> Option<&Arc<Graph>> {
+        Some(&self.graph)
     }
 }
 
@@ -64,7 +73,7 @@ pub(super) fn traced_body<C: Tree, S: Steps, Y: Tree>(
         Ok(outputs)
     };
     let (graph, shared) = trace_leaves(run, inputs)?.lift();
-    Ok((Arc::new(Traced { graph, width }), shared, output.expect("the step was traced")))
+    Ok((Arc::new(Traced { graph: Arc::new(graph), width }), shared, output.expect("the step was traced")))
 }
 
 /// The steps `range` of a loop. Its inputs: the state, the stacked tensors of all steps, the shared ones. Its outputs: the last state and, unless
@@ -141,6 +150,18 @@ impl Loop {
     }
 }
 
+/// The steps of a loop over a graph.
+pub(crate) fn loop_block(
+    graph: Arc<Graph>,
+    width: usize,
+    items: usize,
+    range: Range<usize>,
+    stacks: bool,
+) -> Arc<dyn Block> {
+    let body = Arc::new(Traced { graph, width });
+    Arc::new(Loop { name: "scan", body, range, schedule: Schedule::All, stacks, items, kept: Arc::default() })
+}
+
 impl Block for Loop {
     fn name(&self) -> &'static str {
         self.name
@@ -169,6 +190,12 @@ impl Block for Loop {
             types.extend(ys.into_iter().map(|t| Aval { dtype: t.dtype, shape: t.shape.inserted(0, n) }));
         }
         Some(types)
+    }
+
+    fn region(&self) -> Option<Region> {
+        let body = self.body.graph()?.clone();
+        let (state, Range { start: from, end: to }) = (self.body.width(), self.range.clone());
+        Some(Region::Scan { body, state, items: self.items, from, to, stacks: self.stacks })
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {

@@ -17,8 +17,10 @@ mod while_loop;
 
 pub use associative::associative_scan;
 pub use checkpointed::{scan_checkpointed, scan_checkpointed_dynamic};
+pub(crate) use choice::cond_block;
 pub use choice::{cond, switch};
 pub use counted::{fori, map_over};
+pub(crate) use looped::loop_block;
 pub use scan::scan;
 pub use schedule::Schedule;
 pub use steps::Steps;
