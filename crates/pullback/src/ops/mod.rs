@@ -23,8 +23,8 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*, sample::*,
-    softmax::*,
+    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*,
+    sample::*, softmax::*,
 };
 
 use crate::DType;

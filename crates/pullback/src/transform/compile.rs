@@ -106,7 +106,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let location = Location::caller();
         let run = self.entry(x).and_then(|entry| {
             let leaves = x.leaves();
-            let outputs = entry.block.apply(&leaves.into_iter().chain(&entry.captured).collect::<Vec<_>>())?;
+            let outputs =
+                entry.block.apply(&leaves.into_iter().chain(&entry.captured).collect::<Vec<_>>())?;
             Ok(from_leaves(&entry.structure, outputs))
         });
         run.map_err(|e| e.in_op("compile").at(location))
@@ -230,7 +231,8 @@ fn donated<X: Tree>(x: &X, fields: &[usize]) -> Result<Vec<usize>> {
     for &k in fields {
         // A tuple is addressed by its positions, also where one of them has no leaves.
         let position = k.to_string();
-        let field = if all.contains(&position.as_str()) { Some(position.as_str()) } else { firsts.get(k).copied() };
+        let field =
+            if all.contains(&position.as_str()) { Some(position.as_str()) } else { firsts.get(k).copied() };
         let Some(field) = field else {
             return Err(err!(Structure, "argument {k} is donated, but the input has no tensors there"));
         };

@@ -116,10 +116,14 @@ impl Program {
         let program = layout::layout(graph, &operands, &members).filter(|_| fits).and_then(|layout| {
             let spans = geometry::spans(&layout);
             let code = match layout.dtype {
-                DType::F64 => {
-                    AnyCode::F64(code::assemble(lower::lower(graph, &operands, &members, &layout, spans)?, spans))
-                }
-                _ => AnyCode::F32(code::assemble(lower::lower(graph, &operands, &members, &layout, spans)?, spans)),
+                DType::F64 => AnyCode::F64(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
+                _ => AnyCode::F32(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
             };
             let level = |at: &Ref| match at {
                 Ref::Step(k, _) => members.binary_search(k).ok().map(|m| layout.levels[m]),
@@ -159,7 +163,9 @@ impl Program {
 
     /// Computes the outputs.
     pub fn run(&self, inputs: &[Value], outputs: &mut [Output]) {
-        debug_assert!(inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..]));
+        debug_assert!(
+            inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..])
+        );
         let sources: Vec<Source> = inputs.iter().map(Source::of).collect();
         let memory = outputs.iter_mut().zip(&self.outputs);
         let memory: Vec<*mut u8> = memory

@@ -91,7 +91,8 @@ fn pulled(graph: &Graph, x: &[Tensor], g: &[Tensor], wanted: &[bool], given: &[b
         }
         Ok(Walk::On)
     })?;
-    let mut cotangent = |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
+    let mut cotangent =
+        |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
     Ok(leaves.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(t, _)| cotangent(t)).collect())
 }
 
@@ -107,7 +108,8 @@ impl Block for Compiled {
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         let wanted: Vec<bool> = at.inputs.iter().map(|i| i.node().deps.contains(at.level)).collect();
-        let given: Vec<bool> = (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();
+        let given: Vec<bool> =
+            (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();
         let x = at.x();
         let inputs: Vec<&Tensor> = x.iter().chain(gs.iter().flatten()).collect();
         let links = at.inputs.iter().zip(&wanted).filter(|(_, wanted)| **wanted).map(|(i, _)| i.link());
