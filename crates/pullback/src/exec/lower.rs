@@ -43,8 +43,7 @@ pub(super) enum Work {
     Op(Op),
     Scan(Box<Scan>),
     Cond(Box<Cond>),
-    /// A fused group: a block that says which.
-    Fused(Arc<dyn Block>),
+    Fused(Fused),
     /// A function of which nothing is known: it is called.
     Block(Arc<dyn Block>),
 }
@@ -82,18 +81,14 @@ pub(super) struct Look {
     pub to: usize,
 }
 
-/// The group of a fused kernel.
-pub(super) fn group(block: &Arc<dyn Block>) -> &Fused {
-    block.fused().expect("a fused kernel has a group")
-}
-
 impl Work {
     pub fn name(&self) -> &'static str {
         match self {
             Work::Op(op) => op.name(),
             Work::Scan(_) => "scan",
             Work::Cond(_) => "cond",
-            Work::Fused(block) | Work::Block(block) => block.name(),
+            Work::Fused(_) => "fused",
+            Work::Block(block) => block.name(),
         }
     }
 
@@ -110,7 +105,7 @@ impl Work {
     pub fn overwrites(&self, dtype: DType, result: usize, operand: usize) -> bool {
         match self {
             Work::Op(op) => op.overwrites(dtype),
-            Work::Fused(block) => group(block).program.may_share(result, operand),
+            Work::Fused(group) => group.program.may_share(result, operand),
             Work::Scan(_) | Work::Cond(_) | Work::Block(_) => false,
         }
     }
@@ -182,7 +177,7 @@ impl Program {
             (_, Some(Region::Cond { then, otherwise, inputs })) => {
                 Work::Cond(Box::new(Cond::new(&then, &otherwise, inputs)))
             }
-            (Op::Block(block), Some(Region::Fused { .. })) => Work::Fused(block.clone()),
+            (_, Some(Region::Fused(group))) => Work::Fused(group),
             (Op::Block(block), _) => Work::Block(block.clone()),
             (op, _) => Work::Op(op.clone()),
         };

@@ -1,7 +1,7 @@
 //! Running a plan: kernels in order, over memory that is leased for the run.
 
 use super::Plan;
-use super::lower::{Kernel, Operand, Root, Window, Work, group};
+use super::lower::{Kernel, Operand, Root, Window, Work};
 use super::storage::Place;
 use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
@@ -158,7 +158,7 @@ impl Plan {
                 let (data, unused) = out.finish();
                 self.put(r, data, unused, frame, given);
             }
-            Work::Fused(block) => {
+            Work::Fused(group) => {
                 let shapes = &self.program.registers[kernel.results.clone()];
                 let mut outs: SmallVec<[Output; 4]> = kernel
                     .results
@@ -168,7 +168,7 @@ impl Plan {
                     .collect();
                 let x: SmallVec<[Value; 8]> =
                     kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
-                group(block).program.run(&x, &mut outs);
+                group.program.run(&x, &mut outs);
                 drop(x);
                 for (r, out) in kernel.results.clone().zip(outs) {
                     let (data, unused) = out.finish();

@@ -1,7 +1,7 @@
 //! What a graph or a plan costs, counted without running it.
 
 use super::Plan;
-use super::lower::{Kernel, Operand, Program, Root, Work, group};
+use super::lower::{Kernel, Operand, Program, Root, Work};
 use super::order::Liveness;
 use crate::graph::Graph;
 use crate::tensor::Data;
@@ -70,8 +70,8 @@ impl Program {
                 whole(op.flops(&shapes, &results[0].shape))
             }
             Work::Block(_) => whole(0),
-            Work::Fused(block) => {
-                let inside = Program::new(&group(block).body, &[]).cost();
+            Work::Fused(group) => {
+                let inside = Program::new(&group.body, &[]).cost();
                 Statistics { operations: 1 + inside.operations, ..whole(inside.flops) }
             }
             Work::Scan(scan) => {

@@ -186,6 +186,9 @@ impl<'a> Groups<'a> {
             }
             let inputs = self.inputs(members);
             let outputs: Vec<usize> = members.iter().copied().filter(|&m| needed[m]).collect();
+            if outputs.is_empty() {
+                continue;
+            }
             let body = self.body(members, &inputs, &outputs)?;
             let avals = outputs.iter().map(|&m| graph.steps[m].avals[0].clone()).collect();
             let location = graph.steps[outputs[0]].location;

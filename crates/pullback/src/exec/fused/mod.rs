@@ -204,15 +204,16 @@ impl Program {
 }
 
 /// A group as an operation of a graph. Transforms see its body; a plan runs its program.
+#[derive(Clone)]
 pub(crate) struct Fused {
     pub body: Arc<Graph>,
-    pub program: Program,
+    pub program: Arc<Program>,
 }
 
 impl Fused {
     /// The group that does what `body` says; an error if that cannot run as one.
     pub fn new(body: Graph) -> Result<Fused> {
-        let program = Program::new(&body)?;
+        let program = Arc::new(Program::new(&body)?);
         Ok(Fused { body: Arc::new(body), program })
     }
 }
@@ -231,10 +232,6 @@ impl Block for Fused {
     }
 
     fn region(&self) -> Option<Region> {
-        Some(Region::Fused { body: self.body.clone() })
-    }
-
-    fn fused(&self) -> Option<&Fused> {
-        Some(self)
+        Some(Region::Fused(self.clone()))
     }
 }
