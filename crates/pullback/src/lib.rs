@@ -35,6 +35,7 @@ pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
+pub mod opt;
 pub mod save;
 pub mod scalar;
 mod shape;

@@ -12,6 +12,7 @@ mod taylor;
 mod tree;
 mod vmap;
 
+pub(crate) use checkpoint::avals;
 pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
 pub use control::{
     Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
@@ -23,7 +24,6 @@ pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
-pub(crate) use checkpoint::avals;
 pub(crate) use tree::from_leaves;
 pub use tree::{Path, Tree};
 pub use vmap::{vmap, vmap_axes};

@@ -107,6 +107,10 @@ macro_rules! rows {
                 Self::run(x, out)
             }
 
+            fn elementwise(&self) -> bool {
+                true
+            }
+
             fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
                 let mut k = 0..;
                 smallvec![$(k.next().filter(|&k| at.needs(k)).map(|_| {
@@ -220,6 +224,10 @@ impl Primitive for StopGradient {
         Ok(())
     }
 
+    fn elementwise(&self) -> bool {
+        true
+    }
+
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
         unreachable!("nothing is recorded of it")
     }
@@ -255,6 +263,10 @@ impl Primitive for Identity {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         out.set(x[0].data.clone());
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
