@@ -82,6 +82,12 @@ impl Error {
         self
     }
 
+    /// The line of the user's code, where a closer one is known than the last call.
+    pub(crate) fn made_at(mut self, location: &'static Location<'static>) -> Self {
+        self.0.location = Some(location);
+        self
+    }
+
     /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind

@@ -30,6 +30,7 @@ mod backend;
 pub mod check;
 mod dtype;
 mod error;
+mod exec;
 mod graph;
 pub mod memory;
 pub mod number;
@@ -54,8 +55,10 @@ pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
 pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
+#[doc(hidden)]
+pub use transform::{NotShown, Probe, Shown};
 pub use transform::{
-    CustomOp, CustomRule, Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint,
+    Compiled, CustomOp, Explanation, compile, CustomRule, Path, Policy, Schedule, Statics, Steps, Tree, associative_scan, checkpoint,
     checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule, fori,
     gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name,
     scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose,
@@ -70,8 +73,8 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        CustomOp, DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
-        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule,
+        CustomOp, DType, Graph, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
+        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond, custom_op, custom_rule,
         detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
         jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
         scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, trace, transpose, value_and_grad,
@@ -84,6 +87,8 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/ir.md")]
+    struct Ir;
     #[doc = include_str!("../../../docs/semantics.md")]
     struct Semantics;
     #[doc = include_str!("../../../CONTRIBUTING.md")]

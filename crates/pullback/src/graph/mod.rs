@@ -2,6 +2,8 @@
 
 mod build;
 mod call;
+mod export;
+mod file;
 mod parse;
 mod print;
 mod region;
@@ -19,7 +21,7 @@ pub use trace::{trace, try_trace};
 
 use crate::error::{Result, Within, err};
 use crate::ops::{Aval, Op};
-use crate::tensor::{Tensor, bind, bind_block, bind_known};
+use crate::tensor::{Data, Tensor, bind, bind_block, bind_known};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -181,18 +183,48 @@ impl Graph {
     }
 
     /// Turns captured tensors into trailing inputs, so that no dependence hides inside the graph.
-    pub(crate) fn lift(mut self) -> (Graph, Vec<Tensor>) {
+    pub(crate) fn lift(self) -> (Graph, Vec<Tensor>) {
+        self.lift_some(|_| true)
+    }
+
+    fn lift_some(mut self, lifts: impl Fn(&Tensor) -> bool) -> (Graph, Vec<Tensor>) {
         let base = self.inputs.len();
-        let lifted = |a: &mut Ref| {
-            if let Ref::Const(k) = *a {
-                *a = Ref::Input(base + k);
+        let (mut captured, mut kept) = (Vec::new(), Vec::new());
+        let mut place = |t: Tensor| match lifts(&t) {
+            true => {
+                captured.push(t);
+                Ref::Input(base + captured.len() - 1)
+            }
+            false => {
+                kept.push(t);
+                Ref::Const(kept.len() - 1)
             }
         };
-        self.steps.iter_mut().flat_map(|s| s.args.iter_mut()).for_each(lifted);
-        self.outputs.iter_mut().for_each(lifted);
-        let captured = std::mem::take(&mut self.consts);
+        let places: Vec<Ref> = std::mem::take(&mut self.consts).into_iter().map(&mut place).collect();
+        let moved = |a: &mut Ref| {
+            if let Ref::Const(k) = *a {
+                *a = places[k];
+            }
+        };
+        self.steps.iter_mut().flat_map(|s| s.args.iter_mut()).for_each(moved);
+        self.outputs.iter_mut().for_each(moved);
+        self.consts = kept;
         self.inputs.extend(captured.iter().map(|t| Aval { dtype: t.dtype(), shape: t.node().shape.clone() }));
         (self, captured)
+    }
+
+    /// [`lift`](Graph::lift) of what was captured, but for small plain values, which the optimiser can work with.
+    pub(crate) fn lift_large(self) -> (Graph, Vec<Tensor>) {
+        const SMALL: usize = 16;
+        let plain = |t: &Tensor| {
+            t.node().deps.is_empty()
+                && match t.data() {
+                    Data::Splat(_) => true,
+                    Data::Strided(_) => t.numel() <= SMALL,
+                    _ => false,
+                }
+        };
+        self.lift_some(|t| !plain(t))
     }
 
     /// Without the operations that no output needs.

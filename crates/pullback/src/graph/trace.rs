@@ -8,6 +8,7 @@ use crate::tensor::{Data, Tensor, Traced};
 use crate::transform::{Tree, avals, from_leaves};
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A graph that is being built.
@@ -52,6 +53,15 @@ impl Trace {
                 }
                 Ref::Const(at)
             }
+        }
+    }
+
+    /// The line of code that made a value, or that reads it now if it is an input.
+    #[track_caller]
+    pub fn location(&self, at: Ref) -> &'static Location<'static> {
+        match at {
+            Ref::Step(k, _) => self.state().graph.steps[k].location,
+            _ => caller(),
         }
     }
 
@@ -124,7 +134,7 @@ pub fn trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Graph {
 /// ```
 #[track_caller]
 pub fn try_trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Result<Graph> {
-    let location = std::panic::Location::caller();
+    let location = Location::caller();
     let run = |leaves: &[Tensor]| caught(|| f(&from_leaves(x, leaves.iter().cloned())).flatten());
     trace_leaves(run, avals(x)).map_err(|e| e.in_op("trace").at(location))
 }

@@ -4,7 +4,6 @@ use super::Options;
 use super::measure::is_view;
 use super::rewrite::{Refs, Rewrite, rewrite_all};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
-use crate::ops::Op;
 use std::sync::Arc;
 
 /// Moves operations that depend on shared inputs and constants alone out of loops; their results become further shared inputs. A loop of no
@@ -18,8 +17,8 @@ pub(super) fn hoist(graph: &Graph, _: &Options) -> Graph {
             }
             let (body, more) = split(w, &body, &fixed, &step.args);
             let region = Region::Scan { body: Arc::new(body), state, items, from, to, stacks };
-            let args = step.args.iter().copied().chain(more).collect();
-            Some(w.place(Step { op: Op::Block(region.block()), args, ..step.clone() }))
+            let args: Vec<Ref> = step.args.iter().copied().chain(more).collect();
+            Some(w.push_region(region, &args))
         }
         _ => None,
     })

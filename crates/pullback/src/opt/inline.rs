@@ -7,7 +7,7 @@ use crate::graph::{Graph, Ref, Region, Step};
 /// Puts the bodies of calls where they are called. A `checkpoint` stays: it is there so that its values are computed again.
 pub(super) fn inline(graph: &Graph, _: &Options) -> Graph {
     rewrite_all(graph, |w, step| match step.op.region()? {
-        Region::Call { name: "checkpoint", .. } | Region::Scan { .. } => None,
+        Region::Call { name: "checkpoint", .. } | Region::Scan { .. } | Region::Fused { .. } => None,
         Region::Call { body, .. } => Some(spliced(w, &body, &step.args)),
         Region::Cond { then, otherwise, inputs } => {
             let (condition, x) = step.args.split_first()?;

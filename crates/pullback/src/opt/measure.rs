@@ -2,13 +2,15 @@
 
 use crate::graph::{Graph, Ref, Region, Step};
 use crate::ops::Op;
+use crate::shape::Shape;
+use smallvec::SmallVec;
 
 /// The cost of a graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cost {
     /// Operations, those of the graphs inside of loops and branches included, each once.
     pub operations: usize,
-    /// Elements computed or moved, 50 for a power, and two for each product in a matrix product. Views cost nothing; loops count every step.
+    /// Arithmetic, in additions; an element that is moved counts as one. Views cost nothing; loops count every step.
     pub work: u64,
     /// The most bytes of results that are alive at once, in the order of the graph.
     pub peak: usize,
@@ -66,9 +68,6 @@ pub(super) fn cost(graph: &Graph) -> Cost {
     Cost { operations: operations(graph), work: work(graph), peak: peak(graph) }
 }
 
-/// The work of a power, in products.
-const POWER: u64 = 50;
-
 fn work(graph: &Graph) -> u64 {
     let mut total = 0;
     for step in &graph.steps {
@@ -80,14 +79,11 @@ fn work(graph: &Graph) -> u64 {
             };
             continue;
         }
-        let numel = |a: &Ref| graph.aval(*a).shape.numel();
-        let made: usize = step.avals.iter().map(|a| a.shape.numel()).sum();
-        total += match &step.op {
-            op if is_view(op) => 0,
-            Op::Pow(_) => POWER * made as u64,
-            Op::Dot(_) => 2 * (made * graph.aval(step.args[0]).shape.last().copied().unwrap_or(0)) as u64,
-            _ => step.args.iter().map(numel).max().unwrap_or(0).max(made) as u64,
-        };
+        if !is_view(&step.op) && !matches!(step.op, Op::Block(_)) {
+            let shapes: SmallVec<[Shape; 3]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
+            let shapes: SmallVec<[&[usize]; 3]> = shapes.iter().map(|s| &s[..]).collect();
+            total += step.op.flops(&shapes, &step.avals[0].shape);
+        }
     }
     total
 }

@@ -7,6 +7,7 @@ mod constant;
 mod cse;
 mod dce;
 mod fold;
+mod fuse;
 mod hoist;
 mod inline;
 mod layout;
@@ -23,10 +24,11 @@ mod laws;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use fuse::fuse;
 pub use measure::Cost;
 pub use report::{PassReport, Report};
 
-use crate::graph::{Graph, Step};
+use crate::graph::{Graph, Region, Step};
 use crate::ops::Op;
 
 /// What an optimisation may do. The default keeps values to the bit, but for sums, which may be added in another order.
@@ -189,9 +191,9 @@ fn everywhere(graph: &Graph, pass: &dyn Fn(&Graph) -> Graph) -> Graph {
     pass(&graph)
 }
 
-/// A pass on the graphs that an operation runs. One that does not change stays the same block, with all that it may keep besides the graph.
+/// A pass on the graphs that an operation runs, but for fused groups, which are the work of a pass after these. One that does not change stays the same block, with all that it may keep besides the graph.
 fn inside(step: &mut Step, pass: &dyn Fn(&Graph) -> Graph) {
-    let Some(region) = step.op.region() else { return };
+    let Some(region) = step.op.region().filter(|r| !matches!(r, Region::Fused { .. })) else { return };
     let mut changed = false;
     let mapped = region.map(|body| {
         let new = everywhere(body, pass);
@@ -199,6 +201,6 @@ fn inside(step: &mut Step, pass: &dyn Fn(&Graph) -> Graph) {
         Ok(new)
     });
     if changed {
-        step.op = Op::Block(mapped.expect("passes do not fail").block());
+        step.op = Op::Block(mapped.and_then(Region::block).expect("passes do not fail"));
     }
 }

@@ -3,7 +3,7 @@
 use super::constant;
 use super::measure::use_counts;
 use crate::dtype::Scalar;
-use crate::graph::{Builder, Graph, Ref, Step};
+use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::{Aval, Op};
 use crate::shape::Shape;
 use smallvec::{SmallVec, smallvec};
@@ -119,9 +119,9 @@ impl Rewrite {
         self.out.constant(value)
     }
 
-    /// Adds an operation of several outputs, which fits its operands.
-    pub fn push_all(&mut self, op: impl Into<Op>, args: &[Ref]) -> Refs {
-        let at = self.push(op, args);
+    /// Adds a block that runs other graphs, which fits its operands.
+    pub fn push_region(&mut self, region: Region, args: &[Ref]) -> Refs {
+        let at = self.push(Op::Block(region.block().expect("a rewrite keeps types")), args);
         let Ref::Step(k, _) = at else { unreachable!("an operation was added") };
         (0..self.out.graph().steps[k].avals.len()).map(|slot| at.slot(slot)).collect()
     }

@@ -5,7 +5,7 @@ use super::Options;
 use super::constant;
 use super::rewrite::{NOWHERE, Refs, Rewrite, rewrite_all};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
-use crate::ops::{Aval, Op};
+use crate::ops::Aval;
 use crate::tensor::Tensor;
 use std::sync::Arc;
 
@@ -19,6 +19,7 @@ pub(super) fn trim(graph: &Graph, _: &Options) -> Graph {
             return None;
         }
         match step.op.region()? {
+            Region::Fused { .. } => None,
             Region::Call { name, body } => call(w, step, read, name, &body),
             Region::Cond { then, otherwise, inputs } => cond(w, step, read, &then, &otherwise, inputs),
             Region::Scan { body, state, items, from, to, stacks } => {
@@ -162,7 +163,7 @@ fn call(w: &mut Rewrite, step: &Step, read: &[bool], name: &'static str, body: &
     }
     changed.then(|| {
         let body = Arc::new(rebuilt(body, &plan.fates, &outputs));
-        let new = w.push_all(Op::Block(Region::Call { name, body }.block()), &plan.args);
+        let new = w.push_region(Region::Call { name, body }, &plan.args);
         spread(new, read)
     })
 }
@@ -200,7 +201,7 @@ fn cond(
         let then = Arc::new(rebuilt(then, &one.fates, &first));
         let otherwise = Arc::new(rebuilt(otherwise, &two.fates, &second));
         let args = [&step.args[..1], &one.args, &two.args[shared..]].concat();
-        let new = w.push_all(Op::Block(Region::Cond { then, otherwise, inputs: shared }.block()), &args);
+        let new = w.push_region(Region::Cond { then, otherwise, inputs: shared }, &args);
         spread(new, read)
     })
 }
@@ -261,7 +262,7 @@ fn scan(w: &mut Rewrite, step: &Step, read: &[bool], body: &Graph, l: Loop) -> O
         let body = Arc::new(rebuilt(body, &plan.fates, &kept(&body.outputs, &needed)));
         let region =
             Region::Scan { body, state, items: shared - state, from: l.from, to: l.to, stacks: l.stacks };
-        w.push_all(Op::Block(region.block()), &plan.args)
+        w.push_region(region, &plan.args)
     };
     let mut next = new.iter();
     let values = (0..step.avals.len()).map(|j| match (needed[j], j < l.state) {

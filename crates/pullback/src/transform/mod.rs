@@ -1,6 +1,7 @@
 //! Function transforms: each a short composition over the tape.
 
 mod checkpoint;
+mod compile;
 pub(crate) mod control;
 mod custom;
 mod forward;
@@ -14,6 +15,7 @@ mod vmap;
 
 pub(crate) use checkpoint::avals;
 pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
+pub use compile::{Compiled, Explanation, compile};
 pub use control::{
     Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
     scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded,
@@ -25,5 +27,5 @@ pub use linear::{linearize, stop_gradient, transpose};
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
 pub(crate) use tree::from_leaves;
-pub use tree::{Path, Tree};
+pub use tree::{NotShown, Path, Probe, Shown, Statics, Tree};
 pub use vmap::{vmap, vmap_axes};
