@@ -36,7 +36,7 @@ pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
-mod opt;
+pub mod opt;
 pub mod save;
 pub mod scalar;
 mod shape;

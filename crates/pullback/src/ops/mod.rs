@@ -158,6 +158,11 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         }
     }
 
+    /// Whether each element of the result is computed from the elements at its own place of the inputs, which have the shape of the result.
+    fn elementwise(&self) -> bool {
+        false
+    }
+
     /// Whether nothing is differentiated through it.
     fn severs(&self) -> bool {
         false
@@ -242,6 +247,7 @@ macro_rules! primitives {
             pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
             pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
+            pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }
             fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
             pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }

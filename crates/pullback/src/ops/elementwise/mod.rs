@@ -108,6 +108,10 @@ macro_rules! rows {
                 Self::run(x, out)
             }
 
+            fn elementwise(&self) -> bool {
+                true
+            }
+
             fn overwrites(&self, dtype: DType) -> bool {
                 dtype.is_float()
             }
@@ -241,6 +245,10 @@ impl Primitive for StopGradient {
         Ok(())
     }
 
+    fn elementwise(&self) -> bool {
+        true
+    }
+
     fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
         Some(Layout { offset, strides: strides.iter().copied().collect() })
     }
@@ -280,6 +288,10 @@ impl Primitive for Identity {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         look(self, &x[0], out);
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
