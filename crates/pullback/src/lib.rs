@@ -57,7 +57,7 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Compiled, CustomOp, CustomRule, Explanation, Path, Policy, Schedule, Statics, Steps, Tree,
+    Compiled, CustomOp, CustomRule, Executable, Explanation, Path, Policy, Schedule, Statics, Steps, Tree,
     associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond,
     custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
     jvp, linearize, map_over, name, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient,
