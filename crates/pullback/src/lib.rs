@@ -54,11 +54,12 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    CustomOp, CustomRule, Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint,
-    checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule, fori,
-    gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name,
-    scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose,
-    try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+    CustomOp, CustomRule, Keep, Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint,
+    checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy, checkpoint_verified, cond, custom_op,
+    custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp,
+    linearize, map_over, name, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch,
+    taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop,
+    while_loop_bounded,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -70,9 +71,9 @@ pub fn set_num_threads(n: usize) {
 pub mod prelude {
     pub use crate::{
         CustomOp, DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
-        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule,
-        detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
-        jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
+        checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy, checkpoint_verified, cond, custom_op,
+        custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp,
+        implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
         scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, transpose, value_and_grad,
         value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
     };

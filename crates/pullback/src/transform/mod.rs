@@ -12,7 +12,10 @@ mod taylor;
 mod tree;
 mod vmap;
 
-pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
+pub use checkpoint::{
+    Keep, Policy, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
+    checkpoint_verified, name,
+};
 pub use control::{
     Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
     scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded,

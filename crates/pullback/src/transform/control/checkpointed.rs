@@ -37,7 +37,7 @@ pub fn scan_checkpointed<C: Tree, S: Steps, Y: Tree>(
     let run = || {
         let (body, shared, y) = traced_body(&f, init, &steps)?;
         let run = Loop::new(NAME, body, steps.count()?, schedule)?;
-        Ok(unpack(init, &y, run.bind(&init.leaves(), &steps.stacked(), &shared)?))
+        Ok(unpack(init, &y, run.bind(location, &init.leaves(), &steps.stacked(), &shared)?))
     };
     or_panic(run().map_err(|e: crate::Error| e.in_op(NAME).at(location)))
 }
@@ -79,7 +79,7 @@ where
         }
         let body = Dynamic { f, state: init.map(&mut Tensor::detach), item, types, last: last.clone() };
         let run = Loop::new(NAME, Arc::new(body), n, schedule)?;
-        let outputs = run.bind(&init.leaves(), &steps.stacked(), &[])?;
+        let outputs = run.bind(location, &init.leaves(), &steps.stacked(), &[])?;
         let y = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the step has run");
         Ok(unpack(init, &y, outputs))
     };

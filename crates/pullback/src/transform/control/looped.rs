@@ -7,10 +7,11 @@ use super::{Steps, same_carry};
 use crate::error::Result;
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
-use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block};
+use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block_at};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 /// One step of a loop on leaves: state, item and shared inputs to the next state and the outputs.
@@ -89,10 +90,16 @@ impl Loop {
         Ok(Loop { name, body, range: 0..steps, schedule, stacks: true, items: 0, kept: Arc::default() })
     }
 
-    pub fn bind(mut self, state: &[&Tensor], stacked: &[&Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>> {
+    pub fn bind(
+        mut self,
+        location: &'static Location<'static>,
+        state: &[&Tensor],
+        stacked: &[&Tensor],
+        shared: &[Tensor],
+    ) -> Result<Vec<Tensor>> {
         self.items = stacked.len();
         let inputs: Vec<&Tensor> = state.iter().chain(stacked).copied().chain(shared).collect();
-        bind_block(Arc::new(self), &inputs)
+        bind_block_at(location, Arc::new(self), &inputs)
     }
 
     /// A part of the loop, for its states alone.
