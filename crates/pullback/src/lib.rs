@@ -59,7 +59,7 @@ pub use transform::{
     custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp,
     linearize, map_over, name, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch,
     taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop,
-    while_loop_bounded,
+    while_loop_bounded, while_loop_checkpointed, while_loop_checkpointed_dynamic,
 };
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
@@ -75,7 +75,8 @@ pub mod prelude {
         custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp,
         implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
         scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, transpose, value_and_grad,
-        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
+        while_loop_checkpointed_dynamic,
     };
 }
 

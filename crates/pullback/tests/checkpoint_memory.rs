@@ -13,7 +13,7 @@ fn alone() -> MutexGuard<'static, ()> {
 #[test]
 fn memory_stays_within_the_slots() {
     let _turn = alone();
-    const N: usize = 1000; // elements of a state
+    const N: usize = 128; // elements of a state
     let x = Tensor::linspace(0.0, 1.0, N);
     let states = |schedule: Option<Schedule>, steps: usize| {
         let step = |x: &Tensor, _: &()| (x.sin(), ());
@@ -35,9 +35,31 @@ fn memory_stays_within_the_slots() {
 }
 
 #[test]
+fn a_while_loop_stays_within_its_slots() {
+    let _turn = alone();
+    const N: usize = 128;
+    let states = |checkpointed: bool| {
+        let x = Tensor::linspace(1.0, 2.0, N);
+        let (go_on, step) = (|x: &Tensor| x.sum().gt(N as f64 * 0.1), |x: &Tensor| x.sin());
+        let f = |x: &Tensor| match checkpointed {
+            true => while_loop_checkpointed(10_000, go_on, step, x, 5).sum(),
+            false => while_loop(go_on, step, x).sum(),
+        };
+        let before = memory::live_bytes();
+        memory::reset_peak();
+        grad(f)(&x);
+        (memory::peak_bytes() - before) / (8 * N)
+    };
+    let all = states(false);
+    assert!(all > 250, "{all}: as many as there are steps");
+    // A few more than the slots: the state and the residuals of the step at work, cotangents, temporaries.
+    assert!(states(true) <= 5 + 6);
+}
+
+#[test]
 fn what_is_offloaded_is_not_in_memory() {
     let _turn = alone();
-    const N: usize = 1000; // elements of a layer
+    const N: usize = 128; // elements of a layer
     let layer = |x: &Tensor| x.sin().exp().tanh();
     /// The buffers of a layer's size after twenty layers, and at the peak of their gradient.
     fn buffers(layer: impl Fn(&Tensor) -> Tensor) -> (usize, usize) {

@@ -47,7 +47,7 @@ fn traced<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, location: &'static Loca
 }
 
 /// What a function does to inputs of the types of `x`, and a result for the structure.
-fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<(Graph, Y)> {
+pub(crate) fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<(Graph, Y)> {
     let mut structure = None;
     let run = |leaves: &[Tensor]| {
         let y = f(&from_leaves(x, leaves.iter().cloned()));
