@@ -3,7 +3,7 @@
 use super::reversal::Reversal;
 use super::schedule::{Kept, Schedule};
 use super::steps::{Slices, stack};
-use super::{Steps, same_carry};
+use super::{Steps, graphed, in_trace, same_carry};
 use crate::error::Result;
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
@@ -29,6 +29,14 @@ pub(super) trait Body: Send + Sync {
 pub(super) struct Traced {
     graph: Graph,
     width: usize,
+}
+
+impl Traced {
+    /// A step as a body, and what it captured.
+    pub fn new(graph: Graph, width: usize) -> (Arc<dyn Body>, Vec<Tensor>) {
+        let (graph, captured) = graph.lift();
+        (Arc::new(Traced { graph, width }), captured)
+    }
 }
 
 impl Body for Traced {
@@ -64,8 +72,8 @@ pub(super) fn traced_body<C: Tree, S: Steps, Y: Tree>(
         output = Some(y);
         Ok(outputs)
     };
-    let (graph, shared) = trace_leaves(run, inputs)?.lift();
-    Ok((Arc::new(Traced { graph, width }), shared, output.expect("the step was traced")))
+    let (body, shared) = Traced::new(trace_leaves(run, inputs)?, width);
+    Ok((body, shared, output.expect("the step was traced")))
 }
 
 /// The steps `range` of a loop. Its inputs: the state, the stacked tensors of all steps, the shared ones. Its outputs: the last state and, unless
@@ -179,6 +187,12 @@ impl Block for Loop {
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+        let x = at.x();
+        // Other schedules promise not to keep every state, and are unrolled in a graph.
+        let graphed = self.schedule == Schedule::All && self.stacks && !self.range.is_empty();
+        if graphed && in_trace(&x.iter().collect::<Vec<_>>()) {
+            return graphed::pullback(self, at, gs);
+        }
         Reversal::new(self, at, gs)?.run(gs)
     }
 }

@@ -8,6 +8,7 @@ mod associative;
 mod checkpointed;
 mod choice;
 mod counted;
+mod graphed;
 mod looped;
 mod reversal;
 mod scan;

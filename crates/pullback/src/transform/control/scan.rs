@@ -13,7 +13,7 @@ use std::panic::Location;
 /// the outputs stacked along a new first axis.
 ///
 /// The steps are a number, or a tree of tensors whose first axis is that of the steps. In a traced function the loop is one
-/// operation of the graph if its state or its inputs are traced.
+/// operation of the graph if its state or its inputs are traced, and its gradient there is two: one loop that stacks the states, and one in reverse.
 ///
 /// ```
 /// use pullback::prelude::*;
