@@ -4,6 +4,7 @@ use pullback::{ErrorKind, name, prelude::*};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// A directory of its own for each test.
 struct Dir(PathBuf);
@@ -126,6 +127,25 @@ fn a_file_lives_as_long_as_its_record() {
     };
     assert!(catch_unwind(AssertUnwindSafe(panics)).is_err());
     assert!(dir.files().is_empty(), "a panic removes it too");
+}
+
+#[test]
+fn a_run_of_which_nothing_is_kept_writes_no_file() {
+    let dir = Arc::new(Dir::new("forgotten"));
+    let w = Tensor::scalar(2.0).requires_grad();
+    let inside = w.clone();
+    let inner = checkpoint_offloaded(move |x: &Tensor| (x * &inside).sin(), &dir.0);
+    let seen = dir.clone();
+    let outer = checkpoint_dynamic(move |x: &Tensor| {
+        let y = inner(&inner(&inner(x)));
+        (y, Tensor::scalar(seen.files().len() as i32))
+    });
+    let (y, files) = outer(&Tensor::linspace(0.0, 1.0, 10));
+    assert_eq!(files.item(), 0.0, "the outer checkpoint keeps nothing of its first run");
+    y.sum().backward();
+    assert!(w.grad().is_some());
+    drop(y);
+    assert!(dir.files().is_empty());
 }
 
 #[test]

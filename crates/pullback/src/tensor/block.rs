@@ -9,7 +9,7 @@ use crate::error::{Result, err};
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::tape::{
-    Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all,
+    Deps, Input, Record, Seeds, Walk, caller, forgets, forgetting, next_id, pull, resumed, suspended_all,
 };
 use smallvec::{SmallVec, smallvec};
 use std::fmt;
@@ -194,6 +194,13 @@ pub(crate) fn bind_block_at(
     captured.ids().iter().for_each(|&id| deps.insert(id));
     if deps.is_empty() {
         return Ok(outputs);
+    }
+    if forgets(&deps) {
+        let known = |t: Tensor| {
+            let history = History { deps: deps.clone(), id: next_id(), ..History::default() };
+            Node::new(t.dtype(), t.node().shape.clone(), t.data().clone(), history).into_tensor()
+        };
+        return Ok(outputs.into_iter().map(|t| if t.dtype().is_float() { known(t) } else { t }).collect());
     }
     let kept: &[Tensor] = if block.rules().is_some() { &outputs } else { &[] };
     let saved = inputs.iter().map(|t| (*t).clone()).chain(kept.iter().map(Tensor::bare));

@@ -102,7 +102,7 @@ fn strict_mode_names_who_saved_the_value() {
     .unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Copied);
     assert!(
-        e.to_string().contains("square") && e.to_string().contains(&format!("semantics.rs:{line}")),
+        e.to_string().contains("square") && e.to_string().contains(&format!("{}:{line}", file!())),
         "{e}"
     );
 }

@@ -9,7 +9,7 @@ use crate::tensor::{Block, BlockAt, History, Link, Node, Ran, Tensor};
 use crate::transform::Tree;
 use smallvec::smallvec;
 use std::panic::Location;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// [`checkpoint_dynamic`](crate::checkpoint_dynamic) that keeps its inputs in a file in the directory `dir`, and reads them back for the pullback: a chain
@@ -20,21 +20,21 @@ use std::sync::Arc;
 ///
 /// ```
 /// use pullback::prelude::*;
-/// let layer = checkpoint_offloaded(|x: &Tensor| if x.item() > 0.0 { x.sin() } else { x.exp() }, std::env::temp_dir());
+/// let layer = checkpoint_offloaded(|x: &Tensor| if x.item() > 0.0 { x.sin() } else { x.exp() }, &std::env::temp_dir());
 /// let f = |x: &Tensor| layer(&layer(&layer(x)));
 /// let x = Tensor::scalar(0.5);
 /// let plain = |x: &Tensor| x.sin().sin().sin();
 /// assert_eq!(grad(f)(&x).item(), grad(plain)(&x).item());
 /// ```
 #[track_caller]
-pub fn checkpoint_offloaded<X, Y, F>(f: F, dir: impl Into<PathBuf>) -> impl Fn(&X) -> Y
+pub fn checkpoint_offloaded<X, Y, F>(f: F, dir: &Path) -> impl Fn(&X) -> Y + use<X, Y, F>
 where
     X: Tree + Clone + Send + Sync + 'static,
     Y: Tree + Send + 'static,
     F: Fn(&X) -> Y + Send + Sync + 'static,
 {
     let location = Location::caller();
-    let (f, dir): (_, Arc<Path>) = (Arc::new(f), dir.into().into());
+    let (f, dir): (_, Arc<Path>) = (Arc::new(f), dir.into());
     move |x: &X| apply(&f, x, location, |body| Offloaded::new(body, dir.clone()))
 }
 
