@@ -35,7 +35,7 @@ where
 {
     let location = Location::caller();
     let (f, dir): (_, Arc<Path>) = (Arc::new(f), dir.into());
-    move |x: &X| apply(&f, x, location, |body| Offloaded::new(body, dir.clone()))
+    move |x: &X| apply(&f, x, location, |body| Offloaded::of(body, dir.clone()))
 }
 
 /// A block whose inputs and residuals are in a file while it is recorded.
@@ -47,7 +47,7 @@ pub(super) struct Offloaded {
 }
 
 impl Offloaded {
-    pub fn new(body: Arc<dyn Block>, dir: Arc<Path>) -> Arc<dyn Block> {
+    pub fn of(body: Arc<dyn Block>, dir: Arc<Path>) -> Arc<dyn Block> {
         Arc::new(Offloaded { body, dir, values: None })
     }
 }
@@ -63,7 +63,7 @@ impl Block for Offloaded {
 
     fn run_to_record(&self, x: &[Tensor]) -> Result<Ran> {
         let (outputs, ran) = self.body.run_to_record(x)?;
-        Ok((outputs, ran.map(|body| Offloaded::new(body, self.dir.clone()))))
+        Ok((outputs, ran.map(|body| Offloaded::of(body, self.dir.clone()))))
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {

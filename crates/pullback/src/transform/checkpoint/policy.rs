@@ -115,7 +115,7 @@ fn keeping<X: Tree, Y: Tree>(
     let saved = saved(&graph, keep.policy);
     let block = Arc::new(Keeping { graph: Arc::new(graph), saved: saved.into(), values: Vec::new() });
     let block = match &keep.dir {
-        Some(dir) => Offloaded::new(block, dir.clone()),
+        Some(dir) => Offloaded::of(block, dir.clone()),
         None => block,
     };
     Ok(from_leaves(&structure, bind_block_at(location, block, &inputs)?))

@@ -38,7 +38,7 @@ pub(super) fn pullback(of: &Loop, at: &BlockAt, gs: &[Option<Tensor>]) -> Result
     let slice = |t: &Tensor| Aval { dtype: t.dtype(), shape: t.node().shape.without(&[0]) };
     let types = avals(&carry).into_iter().chain(items.iter().map(slice)).chain(avals(&shared.to_vec()));
     let graph = trace_leaves(|leaves| Ok(step.pull(leaves)), types.collect())?;
-    let (body, captured) = Traced::new(graph, carry.len());
+    let (body, captured) = Traced::of(graph, carry.len());
     let shared = [shared, &captured].concat();
     let mut out =
         Loop::new(name, body, n, Schedule::All)?.bind(caller(), &refs(&carry), &refs(&items), &shared)?;

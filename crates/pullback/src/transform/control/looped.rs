@@ -33,7 +33,7 @@ pub(super) struct Traced {
 
 impl Traced {
     /// A step as a body, and what it captured.
-    pub fn new(graph: Graph, width: usize) -> (Arc<dyn Body>, Vec<Tensor>) {
+    pub fn of(graph: Graph, width: usize) -> (Arc<dyn Body>, Vec<Tensor>) {
         let (graph, captured) = graph.lift();
         (Arc::new(Traced { graph, width }), captured)
     }
@@ -72,7 +72,7 @@ pub(super) fn traced_body<C: Tree, S: Steps, Y: Tree>(
         output = Some(y);
         Ok(outputs)
     };
-    let (body, shared) = Traced::new(trace_leaves(run, inputs)?, width);
+    let (body, shared) = Traced::of(trace_leaves(run, inputs)?, width);
     Ok((body, shared, output.expect("the step was traced")))
 }
 
