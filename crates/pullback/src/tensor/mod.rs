@@ -15,7 +15,7 @@ mod random;
 mod slicing;
 
 pub use autograd::{grad_of, try_grad_of};
-pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, replay};
+pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, replay};
 pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Traced, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{History, Link, Node, alive};
