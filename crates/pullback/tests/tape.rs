@@ -250,6 +250,19 @@ fn an_external_linear_solve() {
 }
 
 #[test]
+fn the_outputs_of_an_external_function_may_lie_in_several_chunks() {
+    Tape::new().record(|t| {
+        let x = t.input(2.0);
+        let n = 200_000;
+        let y = external(&[x], &vec![2.0; n], |g, d| d[0] = g.iter().sum());
+        // The second sweep finds the adjoints clean.
+        for last in [3.0, 5.0] {
+            assert_eq!(t.derivative(y[0] + y[n / 2] * 10.0 + y[n - 1] * last, x), 11.0 + last);
+        }
+    });
+}
+
+#[test]
 fn what_does_not_depend_stays_so_behind_infinite_slopes() {
     fn f<T: Real>(x: &[T]) -> T {
         (x[0] * 0.0).sqrt() + x[0].relu().sqrt() + x[1] + T::constant(0.0).sqrt()
