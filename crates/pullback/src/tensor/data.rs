@@ -151,13 +151,13 @@ impl<'a> Value<'a> {
 /// Where a kernel puts its result.
 pub(crate) struct Output<'a> {
     shape: &'a Shape,
-    data: Data,
+    data: &'a mut Data,
 }
 
 impl<'a> Output<'a> {
     /// A place for elements of the given shape.
-    pub fn new(shape: &'a Shape) -> Output<'a> {
-        Output { shape, data: Data::Gone }
+    pub fn new(shape: &'a Shape, data: &'a mut Data) -> Output<'a> {
+        Output { shape, data }
     }
 
     pub fn shape(&self) -> &'a Shape {
@@ -168,23 +168,23 @@ impl<'a> Output<'a> {
     pub fn fill<T: Pod>(&mut self) -> &mut [T] {
         let len = self.shape.numel();
         let buffer = Buffer::new(len * size_of::<T>());
-        self.data = Data::Strided(Strided { buffer, offset: 0, strides: self.shape.strides() });
-        let Data::Strided(s) = &mut self.data else { unreachable!() };
+        *self.data = Data::Strided(Strided { buffer, offset: 0, strides: self.shape.strides() });
+        let Data::Strided(s) = &mut *self.data else { unreachable!() };
         &mut s.buffer.slice_mut().expect("a new buffer has one holder")[..len]
+    }
+
+    /// What has been put there.
+    pub fn data(&self) -> &Data {
+        self.data
     }
 
     /// The result is this: a view of an input, or one repeated element.
     pub fn set(&mut self, data: Data) {
-        self.data = data;
+        *self.data = data;
     }
 
     /// The result is one element, repeated.
     pub fn splat<T: Pod>(&mut self, v: T) {
-        self.data = Data::Splat(Bits::of(v));
-    }
-
-    pub fn into_data(self) -> Data {
-        debug_assert!(!matches!(self.data, Data::Gone), "a kernel wrote no result");
-        self.data
+        *self.data = Data::Splat(Bits::of(v));
     }
 }
