@@ -52,13 +52,14 @@ impl<T: Copy + Default> Small<T> {
         Small::Here(Here::new(items.len(), here))
     }
 
+    /// The first `n` of these, of which the others are the default.
+    #[inline(always)]
+    pub fn here(n: usize, items: [T; 4]) -> Self {
+        Small::Here(Here::new(n, items))
+    }
+
     pub fn filled(item: T, n: usize) -> Self {
-        if n > 4 {
-            return Small::Heap(vec![item; n].into());
-        }
-        let mut here = [T::default(); 4];
-        here[..n].fill(item);
-        Small::Here(Here::new(n, here))
+        std::iter::repeat_n(item, n).collect()
     }
 }
 

@@ -37,6 +37,7 @@ enum Total {
 type Slot = Option<usize>;
 
 impl Arrived {
+    #[inline(always)]
     fn new(link: Link, slot: Slot, g: Tensor) -> Arrived {
         let g = match slot {
             None => Total::One(g),
@@ -76,9 +77,10 @@ impl Pending {
             None => self.rest.last_key_value().is_none_or(|(&last, _)| last < id),
         };
         if newest {
-            if let Some(older) = self.top.replace(Arrived::new(link, slot, g)) {
+            if let Some(older) = self.top.take() {
                 self.rest.insert(older.link.node().id, older);
             }
+            self.top = Some(Arrived::new(link, slot, g));
             return;
         }
         match self.rest.entry(id) {
@@ -206,7 +208,7 @@ fn step(
     };
     let output = link.kept();
     let at = At { name, inputs, output: output.as_ref(), needs };
-    let mut contributions = record.op.pullback(&at, &g).map_err(|e| e.in_op(name).at(record.location))?;
+    let mut contributions = record.op.pullback(&at, &g);
     debug_assert_eq!(contributions.len(), needs.len(), "{name}: one cotangent for each input");
     for (k, (input, g)) in inputs.iter().zip(&mut contributions).enumerate() {
         let Some(g) = g.take().filter(|_| needs[k]) else { continue };

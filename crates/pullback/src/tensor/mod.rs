@@ -188,17 +188,14 @@ fn one_by_one(op: &Op, lanes: &[Lane], n: usize) -> Result<Tensor> {
 /// Notes how a result was made, if it depends on a live transform newer than the frame it was computed in.
 #[inline(always)]
 fn record(node: &mut Fresh, op: Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) {
-    let mut deps = Deps::default();
     if node.dtype.is_float() && !op.severs() {
-        inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
+        inputs.iter().for_each(|t| node.deps.join(&t.node().deps, frame));
     }
-    if deps.is_empty() {
+    if node.deps.is_empty() {
         return;
     }
     node.id = next_id();
-    let forgets = forgets(&deps);
-    node.deps = deps;
-    if forgets {
+    if forgets(&node.deps) {
         return;
     }
     let uses = each(inputs, |t| !t.node().deps.is_empty(), |needs| op.uses(needs));
