@@ -3,7 +3,7 @@
 //! A block is recorded as one node with its inputs, which stands for all outputs together; each output points to it. What it
 //! means to forward mode and to batching is what its body means to them, unless it brings rules of its own.
 
-use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced, bind};
+use super::{Data, Dual, Fresh, Link, Mapped, Tensor, Traced, bind};
 use crate::DType;
 use crate::error::{Result, err};
 use crate::graph::Region;
@@ -203,8 +203,10 @@ pub(crate) fn bind_block_at(
     }
     if forgets(&deps) {
         let known = |t: Tensor| {
-            let history = History { deps: deps.clone(), id: next_id(), ..History::default() };
-            Node::new(t.dtype(), t.node().shape.clone(), t.data().clone(), history).into_tensor()
+            let mut node = t.copy();
+            node.deps = deps.clone();
+            node.id = next_id();
+            node.into_tensor()
         };
         return Ok(outputs.into_iter().map(|t| if t.dtype().is_float() { known(t) } else { t }).collect());
     }
@@ -213,16 +215,19 @@ pub(crate) fn bind_block_at(
     let mut saved: SmallVec<[Input; 2]> = saved.map(Input::Saved).collect();
     block = block.store(&mut saved).map_err(fail)?.unwrap_or(block);
     let record = Record { op: Op::Block(block), inputs: saved, location };
-    let history = History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
-    let whole = Node::new(DType::Bool, Shape::default(), Data::Gone, history).into_tensor();
+    let recorded = |mut node: Fresh, record: Record| {
+        node.record = Some(record);
+        node.deps = deps.clone();
+        node.id = next_id();
+        node.into_tensor()
+    };
+    let whole = recorded(Fresh::new(DType::Bool, Shape::default()), record);
     let output = |(slot, t): (usize, Tensor)| {
         if !t.dtype().is_float() {
             return t.bare();
         }
         let record = Record { op: Op::Slot(slot), inputs: smallvec![Input::Linked(whole.link())], location };
-        let history =
-            History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
-        Node::new(t.dtype(), t.node().shape.clone(), t.data().clone(), history).into_tensor()
+        recorded(t.copy(), record)
     };
     Ok(outputs.into_iter().enumerate().map(output).collect())
 }

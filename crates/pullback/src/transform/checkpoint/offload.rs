@@ -5,7 +5,7 @@ use super::spill::Spill;
 use crate::error::Result;
 use crate::ops::{Aval, Identity};
 use crate::tape::{Input, Record, caller, next_id};
-use crate::tensor::{Block, BlockAt, History, Link, Node, Ran, Tensor};
+use crate::tensor::{Block, BlockAt, Link, Ran, Tensor};
 use crate::transform::Tree;
 use smallvec::smallvec;
 use std::panic::Location;
@@ -112,6 +112,9 @@ fn is_intermediate(t: &Tensor) -> bool {
 fn restored(from: Link, value: &Tensor) -> Tensor {
     let deps = from.node().deps.clone();
     let record = Record { op: Identity.into(), inputs: smallvec![Input::Linked(from)], location: caller() };
-    let history = History { record: Some(record), deps, id: next_id(), ..History::default() };
-    Node::new(value.dtype(), value.node().shape.clone(), value.data().clone(), history).into_tensor()
+    let mut node = value.copy();
+    node.record = Some(record);
+    node.deps = deps;
+    node.id = next_id();
+    node.into_tensor()
 }
