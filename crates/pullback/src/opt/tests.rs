@@ -1,5 +1,7 @@
 //! What each pass does, on printed graphs.
 
+mod regions;
+
 use super::*;
 use crate::prelude::*;
 
