@@ -70,7 +70,7 @@ fn optimised_fault(graph: &Graph, x: &[Tensor], close: Close) -> Option<String> 
     if once.to_string() != twice.to_string() {
         return Some(format!("becomes something else when it is optimised again:\n{twice}"));
     }
-    fault(graph, x, &Graph::optimize, close)
+    fault(graph, x, &|_| once.clone(), close)
 }
 
 /// Fails with a small graph on which a law is broken.
@@ -159,7 +159,7 @@ fn is_exact(graph: &Graph, x: &[Tensor]) -> bool {
 
 #[test]
 fn random_programs_over_whole_numbers_keep_their_values() {
-    for seed in 0..250 {
+    for seed in 0..150 {
         let x = whole(seed);
         let graph = traced(&x, |x| program(seed, true, x));
         if is_exact(&graph, &x) {
@@ -170,7 +170,7 @@ fn random_programs_over_whole_numbers_keep_their_values() {
 
 #[test]
 fn random_programs_over_whole_numbers_keep_their_gradients() {
-    for seed in 1000..1120 {
+    for seed in 1000..1070 {
         let x = whole(seed);
         let graph = gradient(&x, |x| program(seed, true, x));
         if is_exact(&graph, &x) {
@@ -189,7 +189,7 @@ fn special(seed: u64, dtype: DType) -> Vec<Tensor> {
 
 #[test]
 fn random_programs_keep_their_bits() {
-    for seed in 0..250 {
+    for seed in 0..150 {
         for dtype in [DType::F32, DType::F64] {
             let x = special(seed, dtype);
             let graph = traced(&x, |x| program(seed, false, x));
@@ -260,7 +260,7 @@ fn written_programs_keep_values_and_gradients_optimised_and_fused() {
 
 #[test]
 fn a_gradient_of_an_optimised_graph_is_that_of_the_graph() {
-    for seed in 2000..2060 {
+    for seed in 2000..2040 {
         let x = whole(seed);
         let graph = traced(&x, |x| program(seed, true, x));
         let best = graph.optimize();
@@ -268,6 +268,19 @@ fn a_gradient_of_an_optimised_graph_is_that_of_the_graph() {
         if is_exact(&before, &x) {
             let (before, after) = (before.run(&x).unwrap(), after.run(&x).unwrap());
             assert!(Close::Equal.holds(&before, &after), "{graph}\n{best}\n{before:?}\n{after:?}");
+        }
+    }
+}
+
+#[test]
+fn values_computed_again_keep_their_bits() {
+    for seed in 3000..3060 {
+        let x = special(seed, DType::F32);
+        let graph = gradient(&x, |x| program(seed, false, x)).optimize();
+        // Down to where nothing helps.
+        for part in [4, 2, 1] {
+            let limit = graph.cost().peak * part / 5;
+            refuse(&format!("program {seed} in {limit} bytes"), &graph, &|g| fault(g, &x, &|g| remat::remat(g, limit), Close::Bits));
         }
     }
 }

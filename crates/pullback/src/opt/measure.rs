@@ -125,6 +125,11 @@ pub(super) fn last_reads(graph: &Graph, roots: &[Option<usize>]) -> Vec<usize> {
     last
 }
 
+/// The bytes alive inside of an operation that runs other graphs.
+pub(super) fn inside(step: &Step) -> usize {
+    step.op.region().map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
+}
+
 /// The bytes alive while each step runs. Inputs and constants are not counted.
 pub(super) fn profile(graph: &Graph) -> Vec<usize> {
     let roots = roots(graph);
@@ -136,9 +141,7 @@ pub(super) fn profile(graph: &Graph) -> Vec<usize> {
             live += bytes(graph, k);
             dying[last[k]] += bytes(graph, k);
         }
-        let inside =
-            step.op.region().map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0));
-        let now = live + inside;
+        let now = live + inside(step);
         live -= dying[k];
         now
     };

@@ -140,15 +140,12 @@ impl Graph {
     /// ```
     pub fn optimize_with(&self, options: &Options) -> (Graph, Report) {
         let before = self.cost();
-        let limit = options.memory.unwrap_or(usize::MAX).min(before.peak);
         let mut report = Report::new(before);
         let mut best = pipeline(self, options, &mut report, |_| true);
-        if measure::peak(&best) > limit {
-            best = report.run("remat", "cheap values computed again to save memory", &best, |g| {
-                remat::remat(g, limit)
-            });
-        }
         // Values that are kept for a later use can cost more memory than all else has saved.
+        if measure::peak(&best) > before.peak {
+            best = under(before.peak, &best, &mut report);
+        }
         if !best.cost().within(&before, options.fast_math) {
             report = Report::new(before);
             best = pipeline(self, options, &mut report, |p| !p.keeps_longer);
@@ -156,6 +153,9 @@ impl Graph {
         if !best.cost().within(&before, options.fast_math) {
             report = Report::new(before);
             best = report.run("dce", "dead code dropped", self, |g| everywhere(g, &|g| dce::dce(g, options)));
+        }
+        if let Some(limit) = options.memory.filter(|&limit| measure::peak(&best) > limit) {
+            best = under(limit, &best, &mut report);
         }
         report.after = best.cost();
         (best, report)
@@ -165,6 +165,11 @@ impl Graph {
     pub(crate) fn cost(&self) -> Cost {
         measure::cost(self)
     }
+}
+
+/// The graph in less memory.
+fn under(limit: usize, graph: &Graph, report: &mut Report) -> Graph {
+    report.run("remat", "cheap values computed again to save memory", graph, |g| remat::remat(g, limit))
 }
 
 /// Runs passes until nothing changes.

@@ -188,11 +188,9 @@ fn cheap_values_are_computed_again_under_a_limit() {
     assert!(operations(&new) > operations(&graph));
     let x = [Tensor::uniform(Key::new(1), [1000], DType::F64)];
     assert_eq!(new.run(&x).unwrap()[0].item(), graph.run(&x).unwrap()[0].item());
-    // The option does the same, and optimising again too.
     let options = Options { memory: Some(limit), ..Options::default() };
-    let (again, report) = there_and_back(8).optimize_with(&options);
-    assert!(report.after.peak <= limit);
-    assert_eq!(again.optimize_with(&options).0.to_string(), again.to_string());
+    let report = there_and_back(8).optimize_with(&options).1;
+    assert!(report.after.peak <= limit && report.to_string().contains("remat"), "{report}");
 }
 
 #[test]
