@@ -63,15 +63,13 @@ pub fn tasks() -> Vec<Task> {
         let x = Tensor::randn(Key::new(7), [128, 784], DType::F32);
         (x, Tensor::randint(Key::new(8), [128], 0, 10))
     };
-    let classes = |p: &Layers, (x, labels): &(Tensor, Tensor)| {
-        network(p, x, Tensor::relu).cross_entropy(labels).mean()
-    };
+    let classes =
+        |p: &Layers, (x, labels): &(Tensor, Tensor)| network(p, x, Tensor::relu).cross_entropy(labels).mean();
     let points = || {
         let x = Tensor::randn(Key::new(7), [16, 16], DType::F32);
         (x, Tensor::randn(Key::new(8), [16, 1], DType::F32))
     };
-    let squares =
-        |p: &Layers, (x, y): &(Tensor, Tensor)| (network(p, x, Tensor::tanh) - y).square().mean();
+    let squares = |p: &Layers, (x, y): &(Tensor, Tensor)| (network(p, x, Tensor::tanh) - y).square().mean();
     let mut all = of("mlp_784_512_512_10,batch_128", &[784, 512, 512, 10], images, classes);
     all.extend(of("tanh_16_32_32_1,batch_16", &[16, 32, 32, 1], points, squares));
     all

@@ -47,6 +47,7 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{Profile, ProfileRow, Statistics};
 pub use graph::{Graph, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
@@ -55,15 +56,16 @@ pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
 pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
+pub use transform::{
+    Compiled, CustomOp, CustomRule, Executable, Explanation, Path, Policy, Schedule, Statics, Steps, Tree,
+    associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond,
+    custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
+    jvp, linearize, map_over, name, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient,
+    switch, taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
+    while_loop, while_loop_bounded,
+};
 #[doc(hidden)]
 pub use transform::{NotShown, Probe, Shown};
-pub use transform::{
-    Compiled, CustomOp, Explanation, compile, CustomRule, Path, Policy, Schedule, Statics, Steps, Tree, associative_scan, checkpoint,
-    checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule, fori,
-    gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name,
-    scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose,
-    try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
-};
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
 pub fn set_num_threads(n: usize) {

@@ -122,7 +122,8 @@ fn static_parts_belong_to_the_signature() {
     assert_eq!(c.call(&at(4.0, 5)).item(), 20.0);
     assert_eq!(c.call(&at(2.0, 3)).item(), 6.0);
     assert_eq!(c.traces(), 3);
-    let c = compile(|x: &Vec<Option<Tensor>>| x.iter().flatten().map(|t| t.sum()).reduce(|a, b| a + b).unwrap());
+    let c =
+        compile(|x: &Vec<Option<Tensor>>| x.iter().flatten().map(|t| t.sum()).reduce(|a, b| a + b).unwrap());
     let one = || Some(Tensor::scalar(1.0));
     assert_eq!(c.call(&vec![one(), None]).item(), 1.0);
     assert_eq!(c.call(&vec![None, one()]).item(), 1.0);
@@ -157,16 +158,19 @@ fn what_is_not_known_while_tracing_is_an_error_with_the_line() {
     let line = e.location().unwrap();
     assert!(line.file().ends_with("compile.rs"), "{e}");
     assert!(e.to_string().contains("cond") && e.to_string().contains("where_"), "{e}");
-    let e = compile(|x: &Tensor| x.matmul(&Tensor::zeros([5, 5]))).try_call(&Tensor::zeros([2, 3])).unwrap_err();
+    let e =
+        compile(|x: &Tensor| x.matmul(&Tensor::zeros([5, 5]))).try_call(&Tensor::zeros([2, 3])).unwrap_err();
     assert_eq!(e.kind(), ErrorKind::Shape);
-    let e = compile(|x: &Tensor| Tensor::scalar(format!("{}", x + 1.0).len() as f64)).try_call(&Tensor::scalar(1.0));
+    let e = compile(|x: &Tensor| Tensor::scalar(format!("{}", x + 1.0).len() as f64))
+        .try_call(&Tensor::scalar(1.0));
     assert!(e.unwrap_err().to_string().contains("printed"));
 }
 
 #[test]
 #[should_panic(expected = "a mistake of the user")]
 fn a_panic_of_the_function_stays_one() {
-    let _ = compile(|_: &Tensor| -> Tensor { panic!("a mistake of the user") }).try_call(&Tensor::scalar(1.0));
+    let _ =
+        compile(|_: &Tensor| -> Tensor { panic!("a mistake of the user") }).try_call(&Tensor::scalar(1.0));
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! A graph as kernels: which run, what they read, and what is only another view.
 
+use super::fused::Fused;
+use super::region::{Cond, Scan};
 use crate::DType;
-use crate::error::Result;
-use crate::graph::{Graph, Ref, Step};
+use crate::graph::{Graph, Ref, Region, Step};
 use crate::ops::{Aval, Op};
 use crate::shape::{Shape, Strides};
 use crate::tensor::{Block, Data, Tensor};
@@ -24,6 +25,8 @@ pub(super) struct Program {
     /// How windows on inputs came about: these are made anew for an input that is not row-major.
     pub looks: Vec<Look>,
     pub outputs: Vec<Operand>,
+    /// How many operations were only views.
+    pub views: usize,
 }
 
 /// One piece of work.
@@ -38,6 +41,9 @@ pub(super) struct Kernel {
 /// What a kernel does.
 pub(super) enum Work {
     Op(Op),
+    Scan(Box<Scan>),
+    Cond(Box<Cond>),
+    Fused(Fused),
     /// A function of which nothing is known: it is called.
     Block(Arc<dyn Block>),
 }
@@ -79,6 +85,9 @@ impl Work {
     pub fn name(&self) -> &'static str {
         match self {
             Work::Op(op) => op.name(),
+            Work::Scan(_) => "scan",
+            Work::Cond(_) => "cond",
+            Work::Fused(_) => "fused",
             Work::Block(block) => block.name(),
         }
     }
@@ -86,15 +95,18 @@ impl Work {
     /// Bytes that it needs while it runs.
     pub fn scratch(&self) -> usize {
         match self {
-            Work::Op(_) | Work::Block(_) => 0,
+            Work::Op(_) | Work::Fused(_) | Work::Block(_) => 0,
+            Work::Scan(scan) => scan.scratch(),
+            Work::Cond(cond) => cond.then.storage.peak.max(cond.otherwise.storage.peak),
         }
     }
 
-    /// Whether the result of type `dtype` may take the memory of an operand of its type and shape.
-    pub fn overwrites(&self, dtype: DType) -> bool {
+    /// Whether a result of type `dtype` may take the memory of an operand of its type and shape.
+    pub fn overwrites(&self, dtype: DType, result: usize, operand: usize) -> bool {
         match self {
             Work::Op(op) => op.overwrites(dtype),
-            Work::Block(_) => false,
+            Work::Fused(group) => group.program.may_share(result, operand),
+            Work::Scan(_) | Work::Cond(_) | Work::Block(_) => false,
         }
     }
 }
@@ -110,7 +122,7 @@ impl Kernel {
 }
 
 impl Program {
-    pub fn new(graph: &Graph, donated: &[usize]) -> Result<Program> {
+    pub fn new(graph: &Graph, donated: &[usize]) -> Program {
         let graph = graph.clone().pruned();
         let mut program = Program {
             inputs: graph.inputs.clone(),
@@ -121,18 +133,19 @@ impl Program {
             windows: Vec::new(),
             looks: Vec::new(),
             outputs: Vec::new(),
+            views: 0,
         };
         let input = |(k, aval): (usize, &Aval)| {
             let root = donated.iter().position(|&d| d == k).map_or(Root::Input(k), Root::Register);
             Operand { root, aval: aval.clone(), window: None }
         };
         let inputs: Vec<Operand> = graph.inputs.iter().enumerate().map(input).collect();
-        program.outputs = program.inline(&graph, &inputs)?;
-        Ok(program)
+        program.outputs = program.inline(&graph, &inputs);
+        program
     }
 
     /// Adds the kernels of a graph that is applied to these operands.
-    fn inline(&mut self, graph: &Graph, inputs: &[Operand]) -> Result<Vec<Operand>> {
+    fn inline(&mut self, graph: &Graph, inputs: &[Operand]) -> Vec<Operand> {
         let first = self.consts.len();
         self.consts.extend(graph.consts.iter().map(Tensor::bare));
         let mut values: Vec<SmallVec<[Operand; 1]>> = Vec::with_capacity(graph.steps.len());
@@ -143,28 +156,38 @@ impl Program {
         };
         for step in &graph.steps {
             let operands = step.args.iter().map(|&a| operand(a, &values)).collect();
-            let results = self.step(step, operands)?;
+            let results = self.step(step, operands);
             values.push(results);
         }
-        Ok(graph.outputs.iter().map(|&a| operand(a, &values)).collect())
+        graph.outputs.iter().map(|&a| operand(a, &values)).collect()
     }
 
-    fn step(&mut self, step: &Step, operands: Vec<Operand>) -> Result<SmallVec<[Operand; 1]>> {
+    fn step(&mut self, step: &Step, operands: Vec<Operand>) -> SmallVec<[Operand; 1]> {
         if let [x] = &operands[..]
             && let Some(seen) = self.look(&step.op, x, &step.avals[0])
         {
-            return Ok([seen].into());
+            self.views += 1;
+            return [seen].into();
         }
-        let work = match &step.op {
-            Op::Block(block) => Work::Block(block.clone()),
-            op => Work::Op(op.clone()),
+        let work = match (&step.op, step.op.region()) {
+            (_, Some(Region::Call { body, .. })) => return self.inline(&body, &operands).into(),
+            (_, Some(Region::Scan { body, state, items, from, to, stacks })) => {
+                Work::Scan(Box::new(Scan::new(&body, state, items, from..to, stacks)))
+            }
+            (_, Some(Region::Cond { then, otherwise, inputs })) => {
+                Work::Cond(Box::new(Cond::new(&then, &otherwise, inputs)))
+            }
+            (_, Some(Region::Fused(group))) => Work::Fused(group),
+            (Op::Block(block), _) => Work::Block(block.clone()),
+            (op, _) => Work::Op(op.clone()),
         };
         let first = self.registers.len();
         self.registers.extend(step.avals.iter().cloned());
         let results = first..self.registers.len();
         self.kernels.push(Kernel { work, operands, results: results.clone(), location: step.location });
-        let result = |k: usize| Operand { root: Root::Register(k), aval: self.registers[k].clone(), window: None };
-        Ok(results.map(result).collect())
+        let result =
+            |k: usize| Operand { root: Root::Register(k), aval: self.registers[k].clone(), window: None };
+        results.map(result).collect()
     }
 
     /// The result of an operation that only looks at its input another way.
@@ -203,8 +226,10 @@ impl Program {
 
     /// Puts the kernels into another order.
     pub fn reorder(&mut self, order: &[usize]) {
-        let mut kernels: Vec<Option<Kernel>> = std::mem::take(&mut self.kernels).into_iter().map(Some).collect();
-        self.kernels = order.iter().map(|&k| kernels[k].take().expect("an order names each kernel once")).collect();
+        let mut kernels: Vec<Option<Kernel>> =
+            std::mem::take(&mut self.kernels).into_iter().map(Some).collect();
+        self.kernels =
+            order.iter().map(|&k| kernels[k].take().expect("an order names each kernel once")).collect();
     }
 
     /// The registers that outputs are made of.

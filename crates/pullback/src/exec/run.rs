@@ -7,6 +7,7 @@ use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
 use crate::error::{Error, Result, err};
 use crate::ops::is_row_major;
+use crate::shape::Shape;
 use crate::tape::forgetting;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{Block, Data, Memory, Output, Strided, Tensor, Value};
@@ -42,9 +43,12 @@ impl<'a> Sources<'a> {
     #[inline]
     fn value(self, operand: &'a Operand, values: &'a [Data]) -> Value<'a> {
         let whole = match operand.root {
-            Root::Register(r) => {
-                Value { dtype: operand.aval.dtype, shape: &operand.aval.shape, data: &values[r], window: None }
-            }
+            Root::Register(r) => Value {
+                dtype: operand.aval.dtype,
+                shape: &operand.aval.shape,
+                data: &values[r],
+                window: None,
+            },
             Root::Input(k) => Value { shape: &operand.aval.shape, ..self.inputs[k] },
             Root::Const(k) => Value { shape: &operand.aval.shape, ..self.consts[k].value() },
         };
@@ -79,15 +83,14 @@ impl Plan {
     }
 
     /// Runs all kernels, with the donated inputs in the first registers of the frame. Outputs go to the memory that is given, where
-    /// there is some and they can. Afterwards `with` sees the outputs; a clock is told how long each kernel took.
-    pub(super) fn execute<R>(
+    /// there is some and they can. A clock is told how long each kernel took.
+    pub(super) fn execute(
         &self,
         frame: &mut Frame,
         inputs: &[Value],
         given: &mut [Option<Memory>],
         mut clock: Option<&mut [Duration]>,
-        with: impl FnOnce(&[Value]) -> R,
-    ) -> Result<R> {
+    ) -> Result<SmallVec<[Data; 4]>> {
         let mut packed = Vec::new();
         let windows = self.windows(inputs, &mut packed);
         let replaced: Vec<Value>;
@@ -112,9 +115,26 @@ impl Plan {
                 self.free(r, frame);
             }
         }
-        let outputs: SmallVec<[Value; 4]> =
-            self.program.outputs.iter().map(|o| from.value(o, &frame.values)).collect();
-        Ok(with(&outputs))
+        let outputs = &self.program.outputs;
+        let seen = |(k, o): (usize, &Operand)| match self.made(k) {
+            Some(_) => Data::Gone,
+            None => data(&from.value(o, &frame.values)),
+        };
+        let mut out: SmallVec<[Data; 4]> = outputs.iter().enumerate().map(seen).collect();
+        for (k, out) in out.iter_mut().enumerate() {
+            if let Some(r) = self.made(k) {
+                *out = std::mem::replace(&mut frame.values[r], Data::Gone);
+            }
+        }
+        Ok(out)
+    }
+
+    /// The register that an output is as it is, with its memory.
+    fn made(&self, output: usize) -> Option<usize> {
+        match self.program.outputs[output].root {
+            Root::Register(r) if self.storage.places[r] == Place::Output(Some(output)) => Some(r),
+            _ => None,
+        }
     }
 
     #[inline]
@@ -130,16 +150,44 @@ impl Plan {
             Work::Op(op) => {
                 let r = kernel.results.start;
                 let shape = &self.program.registers[r].shape;
-                let mut out = match self.overwritten(at, kernel, frame) {
-                    Some((k, memory)) => Output::over(shape, memory, k),
-                    None => Output::within(shape, self.memory(r, frame, given)),
-                };
+                let mut out = self.output(at, r, shape, kernel, frame, given);
                 let x: SmallVec<[Value; 4]> =
                     kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
                 op.eval(&x, &mut out)?;
                 drop(x);
-                self.put(r, out, frame);
-                Ok(())
+                let (data, unused) = out.finish();
+                self.put(r, data, unused, frame, given);
+            }
+            Work::Fused(group) => {
+                let shapes = &self.program.registers[kernel.results.clone()];
+                let mut outs: SmallVec<[Output; 4]> = kernel
+                    .results
+                    .clone()
+                    .zip(shapes)
+                    .map(|(r, a)| self.output(at, r, &a.shape, kernel, frame, given))
+                    .collect();
+                let x: SmallVec<[Value; 8]> =
+                    kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
+                group.program.run(&x, &mut outs);
+                drop(x);
+                for (r, out) in kernel.results.clone().zip(outs) {
+                    let (data, unused) = out.finish();
+                    self.put(r, data, unused, frame, given);
+                }
+            }
+            Work::Scan(_) | Work::Cond(_) => {
+                let memory = kernel.results.clone().map(|r| self.memory(r, frame, given)).collect();
+                let x: SmallVec<[Value; 8]> =
+                    kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
+                let results = match &kernel.work {
+                    Work::Scan(scan) => scan.run(&x, memory)?,
+                    Work::Cond(cond) => cond.run(&x, memory)?,
+                    _ => unreachable!("these are the kernels with plans of their own"),
+                };
+                drop(x);
+                for (r, (data, unused)) in kernel.results.clone().zip(results) {
+                    self.put(r, data, unused, frame, given);
+                }
             }
             Work::Block(block) => {
                 let x: Vec<Tensor> =
@@ -147,14 +195,37 @@ impl Plan {
                 for (r, data) in kernel.results.clone().zip(call(&**block, &x)?) {
                     frame.values[r] = data;
                 }
-                Ok(())
             }
+        }
+        Ok(())
+    }
+
+    /// Where a kernel is to put one of its results.
+    #[inline]
+    fn output<'a>(
+        &self,
+        at: usize,
+        r: usize,
+        shape: &'a Shape,
+        kernel: &Kernel,
+        frame: &mut Frame,
+        given: &mut [Option<Memory>],
+    ) -> Output<'a> {
+        match self.overwritten(at, r, kernel, frame) {
+            Some((k, memory)) => Output::over(shape, memory, k),
+            None => Output::within(shape, self.memory(r, frame, given)),
         }
     }
 
-    /// The memory of the operand that a kernel's result takes the place of, if it is there and nobody else holds it.
-    fn overwritten(&self, at: usize, kernel: &Kernel, frame: &mut Frame) -> Option<(usize, Memory)> {
-        let k = self.storage.over[at]?;
+    /// The memory of the operand that a result takes the place of, if it is there and nobody else holds it.
+    fn overwritten(
+        &self,
+        at: usize,
+        r: usize,
+        kernel: &Kernel,
+        frame: &mut Frame,
+    ) -> Option<(usize, Memory)> {
+        let k = self.storage.over[at].iter().find(|(_, result)| *result == r)?.0;
         let Root::Register(r) = kernel.operands[k].root else { return None };
         match std::mem::replace(&mut frame.values[r], Data::Gone) {
             Data::Strided(s) if s.buffer.is_unique() => {
@@ -172,20 +243,32 @@ impl Plan {
         match self.storage.places[r] {
             Place::Slot(s) => frame.slots[s].take().map(|buffer| Memory { buffer, offset: 0 }),
             Place::Output(Some(k)) if given.get(k).is_some_and(Option::is_some) => given[k].take(),
-            Place::Output(_) => match std::mem::replace(&mut frame.values[self.storage.after[r]?], Data::Gone) {
-                Data::Strided(s) => Some(Memory { buffer: s.buffer, offset: s.offset }),
-                _ => None,
-            },
+            Place::Output(_) => {
+                match std::mem::replace(&mut frame.values[self.storage.after[r]?], Data::Gone) {
+                    Data::Strided(s) => Some(Memory { buffer: s.buffer, offset: s.offset }),
+                    _ => None,
+                }
+            }
             Place::Foreign => None,
         }
     }
 
     /// Keeps the result of a kernel, and memory that it has not used.
-    fn put(&self, r: usize, out: Output, frame: &mut Frame) {
-        let (data, unused) = out.finish();
+    fn put(
+        &self,
+        r: usize,
+        data: Data,
+        unused: Option<Memory>,
+        frame: &mut Frame,
+        given: &mut [Option<Memory>],
+    ) {
         frame.values[r] = data;
-        if let (Place::Slot(s), Some(memory)) = (self.storage.places[r], unused) {
-            frame.slots[s] = Some(memory.buffer);
+        if let Some(memory) = unused {
+            match self.storage.places[r] {
+                Place::Slot(s) => frame.slots[s] = Some(memory.buffer),
+                Place::Output(Some(k)) if k < given.len() => given[k] = Some(memory),
+                _ => {}
+            }
         }
     }
 
@@ -256,7 +339,7 @@ pub(super) fn data(x: &Value) -> Data {
     }
 }
 
-pub(super) fn tensor(x: Value) -> Tensor {
+fn tensor(x: Value) -> Tensor {
     Tensor::new(x.dtype, x.shape.into(), data(&x))
 }
 

@@ -2,6 +2,7 @@
 
 use super::lower::{Program, Root, Work};
 use super::order::Liveness;
+use smallvec::SmallVec;
 use std::collections::{BTreeMap, HashSet};
 
 /// Where a register's memory comes from.
@@ -21,8 +22,8 @@ pub(super) struct Storage {
     pub places: Vec<Place>,
     /// The sizes of the slots in bytes.
     pub slots: Vec<usize>,
-    /// Of each kernel, the operand whose memory its result takes.
-    pub over: Vec<Option<usize>>,
+    /// Of each kernel, the operands whose memory its results take: the operand, and the register of the result.
+    pub over: Vec<SmallVec<[(usize, usize); 1]>>,
     /// Of each register, the donated input whose memory it takes after its last use.
     pub after: Vec<Option<usize>>,
     /// Of each kernel, the registers to be freed when it has run.
@@ -44,38 +45,38 @@ impl Storage {
         let n = program.registers.len();
         let donated = program.donated.len();
         let escaping = program.escaping();
-        let mut over = vec![None; program.kernels.len()];
+        let mut over = vec![SmallVec::new(); program.kernels.len()];
         let mut group_of: Vec<usize> = (0..n).collect();
         let mut groups: Vec<Group> =
             (0..n).map(|r| Group { members: vec![r], span: live.spans[r] }).collect();
         for (at, kernel) in program.kernels.iter().enumerate() {
-            let result = kernel.results.start;
-            let aval = &program.registers[result];
-            if kernel.results.len() != 1 || !kernel.work.overwrites(aval.dtype) {
-                continue;
-            }
-            let dies = |&k: &usize| match kernel.operands[k].root {
-                Root::Register(r) => {
+            let dying = |k: usize| match kernel.operands[k].root {
+                Root::Register(r) if !escaping[r] && live.spans[r].1 == at => {
                     let once = kernel.reads().filter(|&other| other == r).count() == 1;
-                    let same = kernel.operands[k].window.is_none() && kernel.operands[k].aval == *aval;
-                    once && same && !escaping[r] && live.spans[r].1 == at
+                    (once && kernel.operands[k].window.is_none()).then_some(r)
                 }
-                _ => false,
+                _ => None,
             };
-            let Some(k) = (0..kernel.operands.len()).find(dies) else { continue };
-            let Root::Register(operand) = kernel.operands[k].root else { continue };
-            over[at] = Some(k);
-            let into = group_of[operand];
-            group_of[result] = into;
-            groups[into].members.push(result);
-            groups[into].span.1 = live.spans[result].1;
-            groups[result].members.clear();
+            let mut left: Vec<usize> = (0..kernel.operands.len()).filter(|&k| dying(k).is_some()).collect();
+            for (j, result) in kernel.results.clone().enumerate() {
+                let aval = &program.registers[result];
+                let fits =
+                    |&k: &usize| kernel.operands[k].aval == *aval && kernel.work.overwrites(aval.dtype, j, k);
+                let Some(place) = left.iter().position(fits) else { continue };
+                let k = left.remove(place);
+                let Some(operand) = dying(k) else { continue };
+                over[at].push((k, result));
+                let into = group_of[operand];
+                group_of[result] = into;
+                groups[into].members.push(result);
+                groups[into].span.1 = live.spans[result].1;
+                groups[result].members.clear();
+            }
         }
         groups.retain(|g| !g.members.is_empty());
 
-        let direct = |r: usize| {
-            program.outputs.iter().position(|o| o.root == Root::Register(r) && o.window.is_none())
-        };
+        let direct =
+            |r: usize| program.outputs.iter().position(|o| o.root == Root::Register(r) && o.window.is_none());
         let mut places = vec![Place::Foreign; n];
         let mut after = vec![None; n];
         let mut spare: Vec<usize> = (0..donated).filter(|&r| !escaping[r]).collect();

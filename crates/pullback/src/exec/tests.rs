@@ -1,5 +1,6 @@
 //! A plan gives the bits of the graph, whatever its inputs look like, in the memory it has planned.
 
+mod costs;
 mod memory;
 mod programs;
 
@@ -25,7 +26,7 @@ fn same(found: &[Tensor], expected: &[Tensor], what: &str) {
     }
 }
 
-/// Runs the plan three times, so that memory is used again, and once more with its inputs handed over.
+/// Runs the plan three times, so that memory is used again, and with all inputs donated: handed over, or held by someone else.
 #[track_caller]
 fn agrees(graph: &Graph, inputs: &[Tensor], what: &str) {
     let expected = graph.eval(inputs).unwrap();
@@ -33,15 +34,17 @@ fn agrees(graph: &Graph, inputs: &[Tensor], what: &str) {
     for _ in 0..3 {
         same(&plan.run(inputs).unwrap(), &expected, what);
     }
+    // Donated inputs are row-major or made so, and the rounding of some products depends on strides.
+    let inputs: Vec<Tensor> = inputs.iter().map(Tensor::contiguous_copy).collect();
+    let expected = graph.eval(&inputs).unwrap();
     let all: Vec<usize> = (0..inputs.len()).collect();
     let plan = Plan::new(graph, &all).unwrap();
-    let copies = || inputs.iter().map(|t| if t.dtype().is_float() { t * 1.0 } else { t.clone() }).collect();
     for _ in 0..2 {
-        same(&plan.run(inputs).unwrap(), &expected, what);
-        same(&plan.run_owned(copies()).unwrap(), &expected, what);
+        same(&plan.run(&inputs).unwrap(), &expected, what);
+        same(&plan.run_owned(inputs.iter().map(Tensor::contiguous_copy).collect()).unwrap(), &expected, what);
         same(&plan.run_owned(inputs.to_vec()).unwrap(), &expected, what);
     }
-    same(&graph.eval(inputs).unwrap(), &expected, &format!("{what}: inputs were overwritten"));
+    same(&graph.eval(&inputs).unwrap(), &expected, &format!("{what}: inputs were overwritten"));
 }
 
 /// The same values with other strides: transposed, cut out of something larger, run backward.
@@ -57,7 +60,10 @@ fn laid_out(t: &Tensor, how: usize) -> Tensor {
 impl Tensor {
     /// The elements in a buffer of their own.
     fn contiguous_copy(&self) -> Tensor {
-        Tensor::concat(std::slice::from_ref(self), 0)
+        match self.rank() {
+            0 => self.clone(),
+            _ => Tensor::concat(std::slice::from_ref(self), 0),
+        }
     }
 }
 

@@ -48,9 +48,13 @@ impl Graph {
     /// What [`save`](Graph::save) writes.
     #[track_caller]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if let Some(k) = self.steps.iter().position(|s| matches!(&s.op, crate::ops::Op::Block(b) if b.region().is_none())) {
+        if let Some(k) =
+            self.steps.iter().position(|s| matches!(&s.op, crate::ops::Op::Block(b) if b.region().is_none()))
+        {
             let op = self.steps[k].op.name();
-            return Err(err!(Format, "%{k} is `{op}`, a function of this program, and cannot be saved").in_op("save"));
+            return Err(
+                err!(Format, "%{k} is `{op}`, a function of this program, and cannot be saved").in_op("save")
+            );
         }
         let text = Outline(self).to_string();
         let constants: Vec<Tensor> = self.consts.iter().filter(|t| Outline::keeps_out(t)).cloned().collect();
@@ -67,7 +71,10 @@ impl Graph {
             return Err(err!(Format, "this is not the file of a graph"));
         };
         let Some(rest) = rest.strip_prefix(VERSION) else {
-            return Err(err!(Format, "the file is of another version than this library, which reads version 1"));
+            return Err(err!(
+                Format,
+                "the file is of another version than this library, which reads version 1"
+            ));
         };
         let short = || err!(Format, "the file ends too early");
         let (sum, rest) = rest.split_first_chunk().ok_or_else(short)?;
@@ -75,7 +82,8 @@ impl Graph {
             return Err(err!(Format, "the checksum is wrong: the file was changed or cut short"));
         }
         let (len, rest) = rest.split_first_chunk().ok_or_else(short)?;
-        let len = usize::try_from(u64::from_le_bytes(*len)).ok().filter(|&n| n <= rest.len()).ok_or_else(short)?;
+        let len =
+            usize::try_from(u64::from_le_bytes(*len)).ok().filter(|&n| n <= rest.len()).ok_or_else(short)?;
         let (text, constants) = rest.split_at(len);
         let text = std::str::from_utf8(text).map_err(|_| err!(Format, "the graph is no text"))?;
         let (mut graph, external) = parse(text)?;

@@ -334,7 +334,7 @@ fn operation(name: &str, mut attrs: Attrs, bodies: Vec<Graph>) -> Result<Op> {
     let op = match op {
         Some(op) => op,
         None => match Region::build(name, &mut attrs, bodies)? {
-            Some(region) => Op::Block(region.block()?),
+            Some(region) => Op::Block(region.block()),
             None => return Err(err!(Format, "there is no operation `{name}` with a text form")),
         },
     };

@@ -134,7 +134,11 @@ impl Outline<'_> {
 
 impl Display for Outline<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.0.print(f, 0, |f, t| if Outline::keeps_out(t) { f.write_str("external") } else { print_elements(f, t) })
+        self.0.print(
+            f,
+            0,
+            |f, t| if Outline::keeps_out(t) { f.write_str("external") } else { print_elements(f, t) },
+        )
     }
 }
 

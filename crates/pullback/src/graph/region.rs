@@ -16,10 +16,10 @@ pub(crate) enum Region {
     /// The steps `from..to` of a loop. The body takes the state, a slice of each of the stacked `items`, and the shared inputs, and
     /// returns the next state and the outputs of the step, which the loop stacks if `stacks`.
     Scan { body: Arc<Graph>, state: usize, items: usize, from: usize, to: usize, stacks: bool },
-    /// Operations that run together, a tile at a time.
-    Fused { body: Arc<Graph> },
     /// One of two graphs. Its inputs: the condition, `inputs` common ones, then those of `then` alone, those of `otherwise` alone.
     Cond { then: Arc<Graph>, otherwise: Arc<Graph>, inputs: usize },
+    /// Operations that run as one, tile by tile.
+    Fused(Fused),
 }
 
 impl Region {
@@ -28,16 +28,17 @@ impl Region {
         match self {
             Region::Call { name, .. } => name,
             Region::Scan { .. } => "scan",
-            Region::Fused { .. } => "fused",
             Region::Cond { .. } => "cond",
+            Region::Fused(_) => "fused",
         }
     }
 
     /// The graphs inside, in the order in which they are printed.
     pub fn bodies(&self) -> Vec<&Arc<Graph>> {
         match self {
-            Region::Call { body, .. } | Region::Scan { body, .. } | Region::Fused { body } => vec![body],
+            Region::Call { body, .. } | Region::Scan { body, .. } => vec![body],
             Region::Cond { then, otherwise, .. } => vec![then, otherwise],
+            Region::Fused(group) => vec![&group.body],
         }
     }
 
@@ -45,12 +46,11 @@ impl Region {
     pub fn map(&self, mut f: impl FnMut(&Graph) -> Result<Graph>) -> Result<Region> {
         let mut out = self.clone();
         match &mut out {
-            Region::Call { body, .. } | Region::Scan { body, .. } | Region::Fused { body } => {
-                *body = Arc::new(f(body)?);
-            }
+            Region::Call { body, .. } | Region::Scan { body, .. } => *body = Arc::new(f(body)?),
             Region::Cond { then, otherwise, .. } => {
                 (*then, *otherwise) = (Arc::new(f(then)?), Arc::new(f(otherwise)?));
             }
+            Region::Fused(group) => *group = Fused::new(f(&group.body)?)?,
         }
         Ok(out)
     }
@@ -58,7 +58,7 @@ impl Region {
     /// Its parameters besides the graphs.
     pub fn describe(&self, attrs: &mut Attrs) {
         match self {
-            Region::Call { .. } | Region::Fused { .. } => {}
+            Region::Call { .. } | Region::Fused(_) => {}
             Region::Scan { state, items, from, to, stacks, .. } => {
                 attrs.put("state", state);
                 attrs.put("items", items);
@@ -77,7 +77,6 @@ impl Region {
         let region = match name {
             "call" => Region::Call { name: "call", body: body()? },
             "checkpoint" => Region::Call { name: "checkpoint", body: body()? },
-            "fused" => Region::Fused { body: body()? },
             "scan" => Region::Scan {
                 body: body()?,
                 state: attrs.take("state")?,
@@ -87,6 +86,7 @@ impl Region {
                 stacks: attrs.take("stacks")?,
             },
             "cond" => Region::Cond { then: body()?, otherwise: body()?, inputs: attrs.take("inputs")? },
+            "fused" => Region::Fused(Fused::new(Graph::clone(&*body()?))?),
             _ => return Ok(None),
         };
         match bodies.next() {
@@ -98,7 +98,7 @@ impl Region {
     /// An error unless the graphs fit each other and the inputs.
     pub fn check(&self, inputs: &[Aval]) -> Result<()> {
         let expected: Vec<Vec<Aval>> = match self {
-            Region::Call { .. } | Region::Fused { .. } => vec![inputs.to_vec()],
+            Region::Call { .. } | Region::Fused(_) => vec![inputs.to_vec()],
             Region::Scan { body, state, items, from, to, .. } => {
                 let shared = state.checked_add(*items).filter(|&n| n <= inputs.len());
                 let (Some(shared), true) = (shared, from <= to) else {
@@ -140,15 +140,15 @@ impl Region {
         Ok(())
     }
 
-    /// The block that runs it; an error if the operations of a fused group cannot run together.
-    pub fn block(self) -> Result<Arc<dyn Block>> {
-        Ok(match self {
+    /// The block that runs it.
+    pub fn block(self) -> Arc<dyn Block> {
+        match self {
             Region::Call { name, body } => Arc::new(super::call::Call { name, graph: body }),
-            Region::Fused { body } => Arc::new(Fused::new(Arc::unwrap_or_clone(body))?),
             Region::Scan { body, state, items, from, to, stacks } => {
                 loop_block(body, state, items, from..to, stacks)
             }
             Region::Cond { then, otherwise, inputs } => cond_block(then, otherwise, inputs),
-        })
+            Region::Fused(group) => Arc::new(group),
+        }
     }
 }

@@ -186,6 +186,9 @@ impl<'a> Groups<'a> {
             }
             let inputs = self.inputs(members);
             let outputs: Vec<usize> = members.iter().copied().filter(|&m| needed[m]).collect();
+            if outputs.is_empty() {
+                continue;
+            }
             let body = self.body(members, &inputs, &outputs)?;
             let avals = outputs.iter().map(|&m| graph.steps[m].avals[0].clone()).collect();
             let location = graph.steps[outputs[0]].location;
@@ -210,7 +213,8 @@ impl<'a> Groups<'a> {
         let heads = || (0..self.graph.len()).filter(lives).filter(|&k| self.group[k] == k);
         let reads = |g: usize| -> BTreeSet<usize> {
             let members = &self.members[g];
-            let refs = if members.len() > 1 { self.inputs(members) } else { self.graph.steps[g].args.to_vec() };
+            let refs =
+                if members.len() > 1 { self.inputs(members) } else { self.graph.steps[g].args.to_vec() };
             let steps = refs.into_iter().filter_map(|a| if let Ref::Step(k, _) = a { Some(k) } else { None });
             steps.map(|k| self.group[k]).collect()
         };

@@ -206,6 +206,6 @@ fn inside(step: &mut Step, pass: &dyn Fn(&Graph) -> Graph) {
         Ok(new)
     });
     if changed {
-        step.op = Op::Block(mapped.and_then(Region::block).expect("passes do not fail"));
+        step.op = Op::Block(mapped.expect("passes do not fail").block());
     }
 }

@@ -121,7 +121,7 @@ impl Rewrite {
 
     /// Adds a block that runs other graphs, which fits its operands.
     pub fn push_region(&mut self, region: Region, args: &[Ref]) -> Refs {
-        let at = self.push(Op::Block(region.block().expect("a rewrite keeps types")), args);
+        let at = self.push(Op::Block(region.block()), args);
         let Ref::Step(k, _) = at else { unreachable!("an operation was added") };
         (0..self.out.graph().steps[k].avals.len()).map(|slot| at.slot(slot)).collect()
     }

@@ -6,7 +6,6 @@
 use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced, bind};
 use crate::DType;
 use crate::error::{Result, err};
-use crate::exec::fused::Fused;
 use crate::graph::Region;
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
@@ -44,11 +43,6 @@ pub(crate) trait Block: Send + Sync {
 
     /// The graphs that it runs, if it is made of graphs: what printing, optimising and planning look into.
     fn region(&self) -> Option<Region> {
-        None
-    }
-
-    /// The group of operations that it is, if it is one.
-    fn fused(&self) -> Option<&Fused> {
         None
     }
 

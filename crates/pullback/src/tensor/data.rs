@@ -211,6 +211,11 @@ impl<'a> Output<'a> {
         Output { shape, data: Data::Gone, memory: Some(memory), over: Some(k) }
     }
 
+    /// The input whose place the result takes.
+    pub fn takes(&self) -> Option<usize> {
+        self.over
+    }
+
     /// If the result is to take the place of an input: which one, and its elements, to be overwritten.
     pub fn overwritten<T: Pod>(&mut self) -> Option<(usize, &mut [T])> {
         let k = self.over?;

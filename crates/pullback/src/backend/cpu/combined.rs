@@ -1,9 +1,9 @@
 //! The innermost loops of fused programs: operations with a scalar operand, and several operations in one loop.
 
 use super::cost::Cost;
-use super::dispatch::{careful2, dispatched};
 #[cfg(target_arch = "x86_64")]
 use super::dispatch::has_v3;
+use super::dispatch::{careful2, dispatched};
 use super::lane::{Careful, Lane, Portable};
 use super::map::Map2;
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};

@@ -26,7 +26,10 @@ pub(super) enum Action<F: 'static> {
     Fold(Fold),
     Spread,
     /// Into an output.
-    Store { output: usize, truth: bool },
+    Store {
+        output: usize,
+        truth: bool,
+    },
     /// Into an accumulator.
     Accumulate(usize),
 }

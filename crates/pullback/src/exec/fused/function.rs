@@ -3,8 +3,8 @@
 //! Truth values are numbers here, 0 or 1, so that they need no registers of their own.
 
 use crate::backend::cpu::combined::{
-    GateAdd, GateGate, GateMul, Map3, MulAdd, MulFrom, MulMul, MulSub, Select, loop2_left, loop2_right, loop3,
-    loop3_middle, loop3_rest, loop3_right, zip_left, zip_right,
+    GateAdd, GateGate, GateMul, Map3, MulAdd, MulFrom, MulMul, MulSub, Select, loop2_left, loop2_right,
+    loop3, loop3_middle, loop3_rest, loop3_right, zip_left, zip_right,
 };
 use crate::backend::cpu::cost::Cost;
 use crate::backend::cpu::dispatch::{loop1, loop2, zip_tile};
@@ -71,10 +71,18 @@ impl Map2 for NegMul {
 
 /// The loops and the cost of a row of the table.
 macro_rules! of_row {
-    (loops $P:ident ($a:ident)) => { Loops::One(loop1::<ops::$P, F>) };
-    (loops $P:ident ($a:ident, $b:ident)) => { two::<F, ops::$P>() };
-    (work $P:ident ($a:ident)) => { <ops::$P as Map1>::value(Cost::OPERAND).work };
-    (work $P:ident ($a:ident, $b:ident)) => { <ops::$P as Map2>::value(Cost::OPERAND, Cost::OPERAND).work };
+    (loops $P:ident ($a:ident)) => {
+        Loops::One(loop1::<ops::$P, F>)
+    };
+    (loops $P:ident ($a:ident, $b:ident)) => {
+        two::<F, ops::$P>()
+    };
+    (work $P:ident ($a:ident)) => {
+        <ops::$P as Map1>::value(Cost::OPERAND).work
+    };
+    (work $P:ident ($a:ident, $b:ident)) => {
+        <ops::$P as Map2>::value(Cost::OPERAND, Cost::OPERAND).work
+    };
 }
 
 macro_rules! functions {

@@ -70,12 +70,8 @@ enum Reduced {
 }
 
 fn reduced(shape: &[usize], axes: &[usize]) -> Option<Reduced> {
-    let taken: Vec<(usize, bool)> = shape
-        .iter()
-        .enumerate()
-        .filter(|(_, n)| **n != 1)
-        .map(|(k, &n)| (n, axes.contains(&k)))
-        .collect();
+    let taken: Vec<(usize, bool)> =
+        shape.iter().enumerate().filter(|(_, n)| **n != 1).map(|(k, &n)| (n, axes.contains(&k))).collect();
     let product = |which: bool| taken.iter().filter(|t| t.1 == which).map(|t| t.0).product();
     match (taken.first()?.1, taken.last()?.1) {
         _ if taken.windows(2).filter(|w| w[0].1 != w[1].1).count() > 1 => None,
@@ -100,9 +96,7 @@ pub(crate) fn is_member(graph: &Graph, step: usize) -> bool {
             // Between truth and number, which are the same here.
             Op::Cast(c) => (c.to == DType::Bool) != (inputs().all(|a| a.dtype == DType::Bool)),
             Op::Clamp(_) => true,
-            op => {
-                Function::of(op).is_some() || (Fold::of(op).is_some() && step.avals[0].dtype.is_float())
-            }
+            op => Function::of(op).is_some() || (Fold::of(op).is_some() && step.avals[0].dtype.is_float()),
         }
 }
 

@@ -24,12 +24,14 @@ use crate::dtype::with_stored;
 use crate::error::{Result, err};
 use crate::graph::{Graph, Ref, Region};
 use crate::ops::{self, Aval};
+use crate::shape::Strides;
 use crate::tensor::{Block, Output, Tensor, Value};
 use bytemuck::Pod;
 use code::Code;
 use geometry::Geometry;
 use layout::{Fold, Layout, Level};
 use lower::Reach;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use view::{is_view, operands};
 
@@ -98,6 +100,8 @@ pub(crate) struct Program {
     /// The types of inputs and outputs.
     inputs: Vec<Aval>,
     outputs: Vec<Aval>,
+    /// The strides of inputs without gaps.
+    strides: Vec<Strides>,
     /// Which outputs have a float for each element of the iteration space.
     full: Vec<bool>,
 }
@@ -116,10 +120,14 @@ impl Program {
         let program = layout::layout(graph, &operands, &members).filter(|_| fits).and_then(|layout| {
             let spans = geometry::spans(&layout);
             let code = match layout.dtype {
-                DType::F64 => {
-                    AnyCode::F64(code::assemble(lower::lower(graph, &operands, &members, &layout, spans)?, spans))
-                }
-                _ => AnyCode::F32(code::assemble(lower::lower(graph, &operands, &members, &layout, spans)?, spans)),
+                DType::F64 => AnyCode::F64(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
+                _ => AnyCode::F32(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
             };
             let level = |at: &Ref| match at {
                 Ref::Step(k, _) => members.binary_search(k).ok().map(|m| layout.levels[m]),
@@ -130,7 +138,8 @@ impl Program {
             let full = full.map(|(at, o)| o.dtype.is_float() && level(at) == Some(Level::Full)).collect();
             let columns = layout.levels.contains(&Level::Columns);
             let geometry = Geometry::new(&layout, columns);
-            Some(Program { code, geometry, layout, inputs: graph.inputs.clone(), outputs, full })
+            let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();
+            Some(Program { code, geometry, layout, inputs: graph.inputs.clone(), outputs, strides, full })
         });
         program.ok_or_else(|| err!(Structure, "these operations have no common iteration space"))
     }
@@ -157,15 +166,22 @@ impl Program {
         }
     }
 
-    /// Computes the outputs.
-    pub fn run(&self, inputs: &[Value], outputs: &mut [Output]) {
-        debug_assert!(inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..]));
-        let sources: Vec<Source> = inputs.iter().map(Source::of).collect();
-        let memory = outputs.iter_mut().zip(&self.outputs);
-        let memory: Vec<*mut u8> = memory
+    /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
+    pub fn run<'a>(&'a self, inputs: &[Value<'a>], outputs: &mut [Output]) {
+        debug_assert!(
+            inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..])
+        );
+        let memory: SmallVec<[*mut u8; 4]> = outputs
+            .iter_mut()
+            .zip(&self.outputs)
             .map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>()))
             .collect();
-        // SAFETY: the types are those of the program, and the outputs are new memory.
+        let source = |(k, v): (usize, &Value<'a>)| match outputs.iter().position(|o| o.takes() == Some(k)) {
+            Some(o) => Source { start: memory[o], strides: &self.strides[k] },
+            None => Source::of(v),
+        };
+        let sources: SmallVec<[Source; 8]> = inputs.iter().enumerate().map(source).collect();
+        // SAFETY: the types are those of the program. An output is new memory, or that of an input that it may share.
         unsafe { self.run_at(&sources, &memory) };
     }
 
@@ -188,15 +204,16 @@ impl Program {
 }
 
 /// A group as an operation of a graph. Transforms see its body; a plan runs its program.
+#[derive(Clone)]
 pub(crate) struct Fused {
     pub body: Arc<Graph>,
-    pub program: Program,
+    pub program: Arc<Program>,
 }
 
 impl Fused {
     /// The group that does what `body` says; an error if that cannot run as one.
     pub fn new(body: Graph) -> Result<Fused> {
-        let program = Program::new(&body)?;
+        let program = Arc::new(Program::new(&body)?);
         Ok(Fused { body: Arc::new(body), program })
     }
 }
@@ -215,10 +232,6 @@ impl Block for Fused {
     }
 
     fn region(&self) -> Option<Region> {
-        Some(Region::Fused { body: self.body.clone() })
-    }
-
-    fn fused(&self) -> Option<&Fused> {
-        Some(self)
+        Some(Region::Fused(self.clone()))
     }
 }

@@ -172,7 +172,14 @@ impl<'a, F: Real> Worker<'a, F> {
             Place::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
         };
         let home: Vec<*mut F> = code.places.iter().map(place).collect();
-        Worker { run, at: home.clone(), home, stages, columns, tiles: vec![Vec::new(); code.accumulators.len()] }
+        Worker {
+            run,
+            at: home.clone(),
+            home,
+            stages,
+            columns,
+            tiles: vec![Vec::new(); code.accumulators.len()],
+        }
     }
 
     fn block(&mut self, number: usize) {
@@ -259,7 +266,9 @@ impl<'a, F: Real> Worker<'a, F> {
                     }
                 }
                 Action::Load(l) => self.load(l, i.to, tile),
-                Action::Store { output, truth } => self.store(output, truth, slice(first, size), i.level, tile),
+                Action::Store { output, truth } => {
+                    self.store(output, truth, slice(first, size), i.level, tile)
+                }
                 Action::Accumulate(k) => {
                     let (a, x) = (&self.run.code.accumulators[k], slice(first, size));
                     match a.to {

@@ -97,10 +97,7 @@ impl View {
 
 /// Whether an operation only changes how elements are read.
 pub(crate) fn is_view(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Identity(_) | Op::StopGradient(_) | Op::Reshape(_) | Op::Broadcast(_) | Op::Permute(_)
-    )
+    matches!(op, Op::Identity(_) | Op::StopGradient(_) | Op::Reshape(_) | Op::Broadcast(_) | Op::Permute(_))
 }
 
 /// The operands of each step of a graph, [resolved](resolve).

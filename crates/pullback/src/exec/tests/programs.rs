@@ -123,7 +123,8 @@ fn tensors_without_elements() {
 
 #[test]
 fn several_threads_at_once() {
-    let x = [Tensor::uniform(Key::new(1), [30, 30], DType::F32), Tensor::uniform(Key::new(2), [30], DType::F32)];
+    let x =
+        [Tensor::uniform(Key::new(1), [30, 30], DType::F32), Tensor::uniform(Key::new(2), [30], DType::F32)];
     let g = graph(&x, |x| {
         let h = (x[0].matmul(&x[0]) + &x[1]).tanh();
         let g = (h.t().matmul(&h) * 0.1).exp();
@@ -162,4 +163,67 @@ fn an_error_in_a_kernel_names_its_line() {
     assert!(message.contains("programs.rs"), "{message}");
     // The plan can be used after it.
     same(&plan.run(&[x[0].clone(), Tensor::from([1])]).unwrap(), &[Tensor::from([2.0])], "after an error");
+}
+
+/// Loops and choices, nested, with states that are items, rows that are states, and steps that change nothing.
+fn with_control(x: &[Tensor], which: usize) -> Vec<Tensor> {
+    let (a, b) = (&x[0], &x[1]);
+    match which {
+        0 => {
+            let (last, rows) =
+                scan(|h: &Tensor, row: &Tensor| ((h * row + b.get(0)).tanh(), h - row), &a.get(0), b);
+            vec![last, rows]
+        }
+        1 => {
+            let step = |h: &Tensor, row: &Tensor| {
+                let next = h + row;
+                (next.clone(), (next, row.clone(), h.sum()))
+            };
+            let (last, (states, items, sums)) = scan(step, &a.get(1), &b.t());
+            vec![last, states, items, sums]
+        }
+        2 => {
+            let step =
+                |(h, c): &(Tensor, Tensor), _: &()| ((c.clone(), h.sin()), (h.matmul(a), Tensor::ones([2])));
+            let ((h, c), (ys, ones)) = scan(step, &(a.clone(), b.clone()), 5);
+            vec![h, c, ys, ones]
+        }
+        3 => {
+            let (_, empty) = scan(|h: &Tensor, _: &()| (h.exp(), h.sum()), a, 0);
+            vec![empty, fori(3, |_, h: &Tensor| h.matmul(b) * 0.5, a)]
+        }
+        4 | 5 => {
+            let positive = if which == 4 { a.sum().gt(1e9) } else { a.sum().gt(-1e9) };
+            let y = cond(&positive, |x: &Tensor| (x.sin(), x.clone()), |x: &Tensor| ((x * b).t(), b.t()), a);
+            vec![&y.0 + 1.0, y.1, cond(&positive, |x: &Tensor| x.sum(), |_: &Tensor| b.sum(), a)]
+        }
+        _ => {
+            let step = |h: &Tensor, row: &Tensor| {
+                let next = cond(&h.sum().gt(0.0), |h: &Tensor| h - row, |h: &Tensor| h + row.square(), h);
+                let inner = scan(|s: &Tensor, v: &Tensor| (s * 0.5 + v, s * v), &next.get(0), &next).1;
+                (next, inner)
+            };
+            let (last, rows) = scan(step, &a.get(0), b);
+            vec![last, checkpoint(|r: &Tensor| r.exp().sum_axes(0))(&rows)]
+        }
+    }
+}
+
+#[test]
+fn loops_and_choices() {
+    for which in 0..7 {
+        for how in 0..4 {
+            let x: Vec<Tensor> = (0..2)
+                .map(|k| laid_out(&(Tensor::uniform(Key::new(k), [4, 4], DType::F64) - 0.5), how))
+                .collect();
+            agrees(&graph(&x, |x| with_control(x, which)), &x, &format!("control {which} {how}"));
+            let slopes = graph(&x, |x| {
+                let loss = |x: &Vec<Tensor>| {
+                    with_control(x, which).iter().map(|t| t.sum()).reduce(|a, b| a + b).expect("outputs")
+                };
+                grad(loss)(&x.to_vec())
+            });
+            agrees(&slopes, &x, &format!("gradient of control {which} {how}"));
+        }
+    }
 }

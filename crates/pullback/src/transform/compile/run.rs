@@ -1,10 +1,10 @@
 //! A compiled graph as an operation: the plan where values are known, the operations where a transform looks on.
 
 use crate::error::Result;
-use crate::exec::Plan;
+use crate::exec::{Plan, Profile, Statistics};
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
-use crate::opt::fuse;
+use crate::opt::{Options, Report, fuse};
 use crate::tape::{Level, Seeds, Walk, pull};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
 use std::collections::HashMap;
@@ -17,19 +17,24 @@ type Pattern = (Vec<bool>, Vec<bool>);
 pub(super) struct Compiled {
     graph: Arc<Graph>,
     optimised: Graph,
+    report: Report,
     plan: Plan,
+    options: Options,
     pullbacks: Mutex<HashMap<Pattern, Arc<Compiled>>>,
     itself: Weak<Compiled>,
 }
 
 impl Compiled {
-    pub fn new(graph: Graph, donated: Vec<usize>) -> Result<Arc<Compiled>> {
-        let optimised = fuse(&graph)?;
-        let plan = Plan::new(&optimised, &donated)?;
+    pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
+        let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
+        let optimised = fuse(&optimised)?;
+        let plan = Plan::new(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),
             optimised,
+            report,
             plan,
+            options: options.clone(),
             pullbacks: Mutex::default(),
             itself: itself.clone(),
         }))
@@ -38,6 +43,20 @@ impl Compiled {
     /// The graph as it was traced.
     pub fn graph(&self) -> &Arc<Graph> {
         &self.graph
+    }
+
+    /// What the passes did before operations were fused.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        self.plan.statistics()
+    }
+
+    /// Where the time goes.
+    pub fn profile(&self, inputs: &[Tensor]) -> Result<Profile> {
+        self.plan.profile(inputs)
     }
 
     fn block(&self) -> Arc<dyn Block> {
@@ -84,7 +103,7 @@ impl Compiled {
         if let Some(known) = pullbacks().get(&pattern) {
             return Ok(known.clone());
         }
-        let compiled = Compiled::new(self.pullback_graph(&pattern)?, Vec::new())?;
+        let compiled = Compiled::new(self.pullback_graph(&pattern)?, &[], &self.options)?;
         pullbacks().insert(pattern, compiled.clone());
         Ok(compiled)
     }
@@ -115,7 +134,8 @@ fn pulled(graph: &Graph, x: &[Tensor], g: &[Tensor], wanted: &[bool], given: &[b
         }
         Ok(Walk::On)
     })?;
-    let mut cotangent = |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
+    let mut cotangent =
+        |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
     Ok(leaves.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(t, _)| cotangent(t)).collect())
 }
 
@@ -134,7 +154,8 @@ impl Block for Compiled {
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         let wanted: Vec<bool> = at.inputs.iter().map(|i| i.node().deps.contains(at.level)).collect();
-        let given: Vec<bool> = (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();
+        let given: Vec<bool> =
+            (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();
         let x = at.x();
         let inputs: Vec<&Tensor> = x.iter().chain(gs.iter().flatten()).collect();
         let links = at.inputs.iter().zip(&wanted).filter(|(_, wanted)| **wanted).map(|(i, _)| i.link());
