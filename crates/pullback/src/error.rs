@@ -1,7 +1,7 @@
 //! The one error type of the library.
 
-use std::fmt;
 use std::cell::Cell;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 /// What went wrong, in a form that a program can act on.

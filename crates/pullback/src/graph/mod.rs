@@ -17,8 +17,8 @@ pub(crate) use build::Builder;
 pub(crate) use call::call;
 pub(crate) use export::Json;
 pub(crate) use region::Region;
-pub use trace::{trace, try_trace};
 pub(crate) use trace::{Trace, give_name, trace_leaves};
+pub use trace::{trace, try_trace};
 
 use crate::error::{Result, Within, err};
 use crate::ops::{Aval, Op};
@@ -105,12 +105,20 @@ impl Graph {
     /// An error unless there is one input of the right type for each of the graph's.
     pub(crate) fn accepts(&self, inputs: &[Tensor]) -> Result<()> {
         if inputs.len() != self.inputs.len() {
-            return Err(err!(Structure, "the graph takes {} inputs, got {}", self.inputs.len(), inputs.len()));
+            return Err(err!(
+                Structure,
+                "the graph takes {} inputs, got {}",
+                self.inputs.len(),
+                inputs.len()
+            ));
         }
         for (k, (x, expected)) in inputs.iter().zip(&self.inputs).enumerate() {
             if x.dtype() != expected.dtype || x.shape() != &expected.shape[..] {
                 let (dtype, shape) = (x.dtype(), x.shape());
-                return Err(err!(Shape, "input {k} is {expected} in the graph, but was given as {dtype}{shape:?}"));
+                return Err(err!(
+                    Shape,
+                    "input {k} is {expected} in the graph, but was given as {dtype}{shape:?}"
+                ));
             }
         }
         Ok(())
@@ -262,7 +270,8 @@ impl Graph {
         }
         let outputs = self.outputs.iter().map(|a| moved(a, &place)).collect();
         let kept = |a: &Ref| !matches!(a, Ref::Step(k, _) if !live[*k]);
-        let names = self.names.iter().filter(|(_, a)| kept(a)).map(|(n, a)| (n.clone(), moved(a, &place))).collect();
+        let names =
+            self.names.iter().filter(|(_, a)| kept(a)).map(|(n, a)| (n.clone(), moved(a, &place))).collect();
         Graph { steps, outputs, names, inputs: self.inputs, consts: self.consts }
     }
 }

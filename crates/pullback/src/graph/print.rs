@@ -88,7 +88,13 @@ impl Graph {
                 }
             }
             if f.alternate() {
-                write!(f, "  // {}:{}:{}", step.location.file(), step.location.line(), step.location.column())?;
+                write!(
+                    f,
+                    "  // {}:{}:{}",
+                    step.location.file(),
+                    step.location.line(),
+                    step.location.column()
+                )?;
             }
             f.write_str("\n")?;
         }

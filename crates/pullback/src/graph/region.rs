@@ -102,7 +102,11 @@ impl Region {
             Region::Scan { body, state, items, from, to, .. } => {
                 let shared = state.checked_add(*items).filter(|&n| n <= inputs.len());
                 let (Some(shared), true) = (shared, from <= to) else {
-                    return Err(err!(Structure, "{state} states and {items} items of {} inputs", inputs.len()));
+                    return Err(err!(
+                        Structure,
+                        "{state} states and {items} items of {} inputs",
+                        inputs.len()
+                    ));
                 };
                 let carried = body.types();
                 if carried.len() < *state || carried[..*state] != inputs[..*state] {
@@ -134,7 +138,11 @@ impl Region {
         };
         for (body, expected) in self.bodies().into_iter().zip(expected) {
             if body.inputs != expected {
-                return Err(err!(Structure, "a graph inside takes {:?}, but is given {expected:?}", body.inputs));
+                return Err(err!(
+                    Structure,
+                    "a graph inside takes {:?}, but is given {expected:?}",
+                    body.inputs
+                ));
             }
         }
         Ok(())

@@ -15,10 +15,7 @@ fn graphs() -> Vec<Graph> {
     let mut all: Vec<Graph> = Op::samples().iter().map(one).collect();
     let x = Tensor::from([0.5, 1.5, 2.5]);
     all.push(trace(|x: &Tensor| scan(|s: &Tensor, x: &Tensor| (s * x, s + x), &Tensor::scalar(1.0), x), &x));
-    all.push(trace(
-        |x: &Tensor| cond(&x.sum().gt(0.0), |x: &Tensor| x.sin(), |x: &Tensor| x * 3.0, x),
-        &x,
-    ));
+    all.push(trace(|x: &Tensor| cond(&x.sum().gt(0.0), |x: &Tensor| x.sin(), |x: &Tensor| x * 3.0, x), &x));
     all.push(trace(|x: &Tensor| checkpoint(|x: &Tensor| crate::name(&x.sin(), "s").exp())(x), &x));
     all.push(trace(|x: &Tensor| x + Tensor::from([1.0, f64::INFINITY, -0.0]), &x));
     all.push(trace(|x: &Tensor| (x.clone(), Tensor::from([true, false]), Tensor::from([7, 8])), &x));
@@ -53,13 +50,22 @@ fn a_graph_read_back_computes_the_same() {
 #[test]
 fn errors_say_where_and_what() {
     let e = |text: &str| text.parse::<Graph>().unwrap_err().to_string();
-    assert!(e("graph nonsense").contains("line 1, column 7: expected `(`, found `nonsense`"), "{}", e("graph nonsense"));
+    assert!(
+        e("graph nonsense").contains("line 1, column 7: expected `(`, found `nonsense`"),
+        "{}",
+        e("graph nonsense")
+    );
     assert!(e("graph(x0: f64[]) {\n return %0\n}").contains("there is no value %0 yet"));
-    assert!(e("graph(x0: f64[]) {\n %0 = wobble(x0) : f64[]\n return %0\n}").contains("line 2, column 7: there is no operation `wobble`"));
+    assert!(
+        e("graph(x0: f64[]) {\n %0 = wobble(x0) : f64[]\n return %0\n}")
+            .contains("line 2, column 7: there is no operation `wobble`")
+    );
     assert!(e("graph(x0: f64[]) {\n %0 = add(x0) : f64[]\n return %0\n}").contains("does not take 1 inputs"));
     assert!(e("graph(x0: f64[2]) {\n %0 = exp(x0) : f64[3]\n return %0\n}").contains("not [f64[3]]"));
     assert!(e("graph(x0: f64[2]) {\n %0 = sum(x0) : f64[]\n return %0\n}").contains("`axes` is missing"));
-    assert!(e("graph(x0: f64[99999999999, 99999999999]) {\n return\n}").contains("more elements than memory"));
+    assert!(
+        e("graph(x0: f64[99999999999, 99999999999]) {\n return\n}").contains("more elements than memory")
+    );
     let deep = "graph() {\n %0 = call() : () ".repeat(1000);
     assert!(e(&deep).contains("levels inside each other"));
 }

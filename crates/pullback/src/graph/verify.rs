@@ -17,7 +17,8 @@ impl Graph {
     pub fn verify(&self) -> Result<()> {
         for (k, step) in self.steps.iter().enumerate() {
             let at = |e: Error| err!(Structure, "%{k} = {}: {e}", step.op.name());
-            let inputs = step.args.iter().map(|&a| self.known(a, k)).collect::<Result<Vec<Aval>>>().map_err(at)?;
+            let inputs =
+                step.args.iter().map(|&a| self.known(a, k)).collect::<Result<Vec<Aval>>>().map_err(at)?;
             let types = infer(&step.op, &inputs).map_err(at)?;
             if types != step.avals {
                 return Err(at(err!(Structure, "is said to be {:?}, but is {types:?}", step.avals)));

@@ -125,9 +125,11 @@ impl Attribute for (usize, isize, usize) {
     }
     fn from_attr(attr: &Attr) -> Option<Self> {
         match attr {
-            Attr::List(items) if items.len() == 3 => {
-                Some((usize::from_attr(&items[0])?, isize::from_attr(&items[1])?, usize::from_attr(&items[2])?))
-            }
+            Attr::List(items) if items.len() == 3 => Some((
+                usize::from_attr(&items[0])?,
+                isize::from_attr(&items[1])?,
+                usize::from_attr(&items[2])?,
+            )),
             _ => None,
         }
     }

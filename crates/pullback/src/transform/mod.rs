@@ -13,6 +13,7 @@ mod taylor;
 mod tree;
 mod vmap;
 
+pub(crate) use checkpoint::avals;
 pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
 pub use compile::{Compiled, Executable, Explanation, compile};
 pub use control::{
@@ -25,7 +26,6 @@ pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
-pub(crate) use checkpoint::avals;
 pub(crate) use tree::from_leaves;
 pub use tree::{NotShown, Path, Probe, Shown, Statics, Tree};
 pub use vmap::{vmap, vmap_axes};

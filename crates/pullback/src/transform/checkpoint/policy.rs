@@ -64,7 +64,9 @@ fn keeping<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, policy: Policy) -> Res
     let (graph, structure) = graph_of(f, x)?;
     let (graph, captured) = graph.lift();
     let wanted = |k: usize| match policy {
-        Policy::Named(names) => graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(&&**n)),
+        Policy::Named(names) => {
+            graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(&&**n))
+        }
         _ => matches!(graph.steps[k].op, Op::Dot(_)),
     };
     // A block within has its own way of keeping.
