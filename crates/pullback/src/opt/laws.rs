@@ -63,7 +63,7 @@ fn fault(graph: &Graph, x: &[Tensor], pass: &dyn Fn(&Graph) -> Graph, close: Clo
 /// What is wrong with the whole optimisation of a graph.
 fn optimised_fault(graph: &Graph, x: &[Tensor], close: Close) -> Option<String> {
     let (once, report) = graph.optimize_with(&Options::default());
-    if !once.cost().within(&graph.cost(), false) {
+    if !within(&once, &graph.statistics(), false) {
         return Some(format!("costs more: {report}"));
     }
     let twice = once.optimize();
@@ -279,7 +279,7 @@ fn values_computed_again_keep_their_bits() {
         let graph = gradient(&x, |x| program(seed, false, x)).optimize();
         // Down to where nothing helps.
         for part in [4, 2, 1] {
-            let limit = graph.cost().peak * part / 5;
+            let limit = measure::peak(&graph) * part / 5;
             refuse(&format!("program {seed} in {limit} bytes"), &graph, &|g| fault(g, &x, &|g| remat::remat(g, limit), Close::Bits));
         }
     }
@@ -296,7 +296,7 @@ fn fast_math_stays_near_where_all_is_finite() {
     let x: Vec<Tensor> = (0..2).map(|k| Tensor::uniform(Key::new(k), [50], DType::F64) + 0.5).collect();
     for graph in [traced(&x, f), gradient(&x, f)] {
         let (best, report) = graph.optimize_with(&fast);
-        assert!(report.after.work < report.before.work);
+        assert!(report.after.flops < report.before.flops);
         // Each rule is within a few units in the last place.
         assert!(Close::Within(1e-14).holds(&graph.run(&x).unwrap(), &best.run(&x).unwrap()), "{graph}\n{best}");
     }

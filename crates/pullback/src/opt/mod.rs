@@ -25,9 +25,9 @@ mod laws;
 mod tests;
 
 pub(crate) use fuse::fuse;
-pub use measure::Cost;
 pub use report::{PassReport, Report};
 
+use crate::exec::Statistics;
 use crate::graph::{Graph, Region, Step};
 use crate::ops::Op;
 
@@ -110,7 +110,7 @@ const ROUNDS: usize = 16;
 impl Graph {
     /// An equivalent graph of fewer operations: constants folded, common subexpressions computed once, transposes cancelled, loop-invariant
     /// work taken out of loops, and so on. It computes the same values, but for the order in which sums are rounded, and
-    /// never needs more operations, work or memory.
+    /// never needs more operations, work or memory by its [`statistics`](Graph::statistics).
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -139,32 +139,36 @@ impl Graph {
     /// # let _ = g;
     /// ```
     pub fn optimize_with(&self, options: &Options) -> (Graph, Report) {
-        let before = self.cost();
+        let before = self.statistics();
         let mut report = Report::new(before);
         let mut best = pipeline(self, options, &mut report, |_| true);
         // Values that are kept for a later use can cost more memory than all else has saved.
-        if measure::peak(&best) > before.peak {
-            best = under(before.peak, &best, &mut report);
+        let (limit, fast) = (measure::peak(self), options.fast_math);
+        if measure::peak(&best) > limit {
+            best = under(limit, &best, &mut report);
         }
-        if !best.cost().within(&before, options.fast_math) {
+        if !within(&best, &before, fast) {
             report = Report::new(before);
             best = pipeline(self, options, &mut report, |p| !p.keeps_longer);
         }
-        if !best.cost().within(&before, options.fast_math) {
+        if !within(&best, &before, fast) {
             report = Report::new(before);
             best = report.run("dce", "dead code dropped", self, |g| everywhere(g, &|g| dce::dce(g, options)));
         }
         if let Some(limit) = options.memory.filter(|&limit| measure::peak(&best) > limit) {
             best = under(limit, &best, &mut report);
         }
-        report.after = best.cost();
+        report.after = best.statistics();
         (best, report)
     }
+}
 
-    /// What the graph costs, counted without running it.
-    pub(crate) fn cost(&self) -> Cost {
-        measure::cost(self)
-    }
+/// Whether a graph costs no more than another one did. With fast math a power may become several products, which are less work.
+fn within(graph: &Graph, before: &Statistics, fast_math: bool) -> bool {
+    let after = graph.statistics();
+    (fast_math || after.operations <= before.operations)
+        && after.flops <= before.flops
+        && after.peak_bytes <= before.peak_bytes
 }
 
 /// The graph in less memory.

@@ -1,8 +1,8 @@
 //! What the passes did, for people.
 
-use super::Cost;
 use super::cse::same_graph;
 use super::measure::operations;
+use crate::exec::Statistics;
 use crate::graph::Graph;
 use std::fmt;
 
@@ -10,9 +10,9 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The cost of the graph that was given.
-    pub before: Cost,
+    pub before: Statistics,
     /// The cost of the result.
-    pub after: Cost,
+    pub after: Statistics,
     /// What each pass did, in the order of their first runs.
     pub passes: Vec<PassReport>,
 }
@@ -33,7 +33,7 @@ pub struct PassReport {
 }
 
 impl Report {
-    pub(super) fn new(before: Cost) -> Report {
+    pub(super) fn new(before: Statistics) -> Report {
         Report { before, after: before, passes: Vec::new() }
     }
 
@@ -75,6 +75,6 @@ impl fmt::Display for Report {
         }
         let (b, a) = (self.before, self.after);
         write!(f, "{} operations of {}", a.operations, b.operations)?;
-        write!(f, ", work {} of {}, peak {} of {} bytes", a.work, b.work, a.peak, b.peak)
+        write!(f, ", {} flops of {}, peak {} bytes of {}", a.flops, b.flops, a.peak_bytes, b.peak_bytes)
     }
 }

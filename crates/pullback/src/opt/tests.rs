@@ -448,8 +448,8 @@ fn stop_gradient_stays_where_a_derivative_may_follow() {
 fn the_report_counts() {
     let g = trace(|x: &Tensor| (x * 1.0).sin() + (x * 1.0).sin(), &Tensor::zeros([3]));
     let (best, report) = g.optimize_with(&Options::default());
-    assert_eq!(report.before.operations, g.len());
-    assert_eq!(report.after.operations, best.len());
+    assert_eq!(report.before.operations, g.len() as u64);
+    assert_eq!(report.after.operations, best.len() as u64);
     let removed: isize = report.passes.iter().map(|p| p.removed).sum();
     assert_eq!(removed, (g.len() - best.len()) as isize);
     assert!(report.to_string().contains("2 operations of 5"), "{report}");
