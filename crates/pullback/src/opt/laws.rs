@@ -101,7 +101,8 @@ fn traced(x: &[Tensor], f: impl Fn(&[Tensor]) -> Vec<Tensor>) -> Graph {
 fn gradient(x: &[Tensor], f: impl Fn(&[Tensor]) -> Vec<Tensor>) -> Graph {
     let loss = |x: &Vec<Tensor>| {
         let terms = f(x).into_iter().enumerate().filter(|(_, y)| y.dtype().is_float());
-        let terms = terms.map(|(k, y)| (&y * Tensor::randint(Key::new(k as u64), y.shape(), 1, 4).cast(y.dtype())).sum());
+        let terms = terms
+            .map(|(k, y)| (&y * Tensor::randint(Key::new(k as u64), y.shape(), 1, 4).cast(y.dtype())).sum());
         terms.reduce(|a, b| a + b).expect("there is an output")
     };
     traced(x, |x| {
@@ -121,14 +122,24 @@ fn every_operation_keeps_its_value_and_gradient() {
             check(&traced(&x, run), &x, Close::Bits, Close::Within(tolerance), &what);
             let (floats, graph) = gradient_of(&s, &x, &run);
             if let Some(graph) = graph {
-                check(&graph, &floats, Close::Within(tolerance), Close::Within(tolerance), &format!("gradient of {what}"));
+                check(
+                    &graph,
+                    &floats,
+                    Close::Within(tolerance),
+                    Close::Within(tolerance),
+                    &format!("gradient of {what}"),
+                );
             }
         }
     }
 }
 
 /// The gradient with respect to the inputs that are floats; the others are captured.
-fn gradient_of(s: &Sample, x: &[Tensor], run: &dyn Fn(&[Tensor]) -> Vec<Tensor>) -> (Vec<Tensor>, Option<Graph>) {
+fn gradient_of(
+    s: &Sample,
+    x: &[Tensor],
+    run: &dyn Fn(&[Tensor]) -> Vec<Tensor>,
+) -> (Vec<Tensor>, Option<Graph>) {
     let floats: Vec<Tensor> = x.iter().filter(|t| t.dtype().is_float()).cloned().collect();
     let y = run(x);
     if floats.is_empty() || !y[0].dtype().is_float() || s.op.severs() {
@@ -136,8 +147,10 @@ fn gradient_of(s: &Sample, x: &[Tensor], run: &dyn Fn(&[Tensor]) -> Vec<Tensor>)
     }
     let all = |given: &[Tensor]| {
         let mut given = given.iter();
-        let all: Vec<Tensor> =
-            x.iter().map(|t| if t.dtype().is_float() { given.next().unwrap().clone() } else { t.clone() }).collect();
+        let all: Vec<Tensor> = x
+            .iter()
+            .map(|t| if t.dtype().is_float() { given.next().unwrap().clone() } else { t.clone() })
+            .collect();
         run(&all)
     };
     let graph = gradient(&floats, all);
@@ -151,7 +164,8 @@ fn whole(seed: u64) -> Vec<Tensor> {
 
 /// Whether a run stays among the numbers that a float holds exactly.
 fn is_exact(graph: &Graph, x: &[Tensor]) -> bool {
-    let outputs = (0..graph.len()).flat_map(|k| (0..graph.steps[k].avals.len()).map(move |s| crate::graph::Ref::Step(k, s)));
+    let outputs = (0..graph.len())
+        .flat_map(|k| (0..graph.steps[k].avals.len()).map(move |s| crate::graph::Ref::Step(k, s)));
     let all = Graph { outputs: outputs.collect(), ..graph.clone() };
     let small = |t: &Tensor| t.to_vec::<f64>().iter().all(|v| v.abs() < 1e12);
     all.run(x).unwrap().iter().all(small)
@@ -182,7 +196,8 @@ fn random_programs_over_whole_numbers_keep_their_gradients() {
 /// Numbers that rules of algebra get wrong.
 fn special(seed: u64, dtype: DType) -> Vec<Tensor> {
     let mut dice = programs::Dice(seed);
-    let numbers = [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, -1e-30, 7.0];
+    let numbers =
+        [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, -1e-30, 7.0];
     let mut one = || Tensor::from((0..16).map(|_| numbers[dice.roll(numbers.len())]).collect::<Vec<f64>>());
     (0..3).map(|_| one().cast(dtype).reshape([4, 4])).collect()
 }
@@ -194,7 +209,9 @@ fn random_programs_keep_their_bits() {
             let x = special(seed, dtype);
             let graph = traced(&x, |x| program(seed, false, x));
             for (name, pass, _) in each_pass().filter(|p| p.2) {
-                refuse(&format!("program {seed}: the pass {name}"), &graph, &|g| fault(g, &x, &*pass, Close::Bits));
+                refuse(&format!("program {seed}: the pass {name}"), &graph, &|g| {
+                    fault(g, &x, &*pass, Close::Bits)
+                });
             }
         }
     }
@@ -264,7 +281,8 @@ fn a_gradient_of_an_optimised_graph_is_that_of_the_graph() {
         let x = whole(seed);
         let graph = traced(&x, |x| program(seed, true, x));
         let best = graph.optimize();
-        let (before, after) = (gradient(&x, |x| graph.run(x).unwrap()), gradient(&x, |x| best.run(x).unwrap()));
+        let (before, after) =
+            (gradient(&x, |x| graph.run(x).unwrap()), gradient(&x, |x| best.run(x).unwrap()));
         if is_exact(&before, &x) {
             let (before, after) = (before.run(&x).unwrap(), after.run(&x).unwrap());
             assert!(Close::Equal.holds(&before, &after), "{graph}\n{best}\n{before:?}\n{after:?}");
@@ -280,7 +298,9 @@ fn values_computed_again_keep_their_bits() {
         // Down to where nothing helps.
         for part in [4, 2, 1] {
             let limit = measure::peak(&graph) * part / 5;
-            refuse(&format!("program {seed} in {limit} bytes"), &graph, &|g| fault(g, &x, &|g| remat::remat(g, limit), Close::Bits));
+            refuse(&format!("program {seed} in {limit} bytes"), &graph, &|g| {
+                fault(g, &x, &|g| remat::remat(g, limit), Close::Bits)
+            });
         }
     }
 }
@@ -298,7 +318,10 @@ fn fast_math_stays_near_where_all_is_finite() {
         let (best, report) = graph.optimize_with(&fast);
         assert!(report.after.flops < report.before.flops);
         // Each rule is within a few units in the last place.
-        assert!(Close::Within(1e-14).holds(&graph.run(&x).unwrap(), &best.run(&x).unwrap()), "{graph}\n{best}");
+        assert!(
+            Close::Within(1e-14).holds(&graph.run(&x).unwrap(), &best.run(&x).unwrap()),
+            "{graph}\n{best}"
+        );
     }
 }
 
@@ -307,7 +330,8 @@ fn a_wrong_pass_is_found_and_its_program_made_small() {
     let found = (0..50).find_map(|seed| {
         let x = whole(seed);
         let graph = traced(&x, |x| program(seed, true, x));
-        fault(&graph, &x, &wrong, Close::Equal).map(|_| shrunk(&graph, &|g| fault(g, &x, &wrong, Close::Equal).is_some()))
+        fault(&graph, &x, &wrong, Close::Equal)
+            .map(|_| shrunk(&graph, &|g| fault(g, &x, &wrong, Close::Equal).is_some()))
     });
     let small = found.expect("a difference of different things");
     assert_eq!((small.len(), small.outputs.len()), (1, 1), "{small}");

@@ -59,7 +59,19 @@ impl<'a> Spill<'a> {
         let mut views = vec![Vec::new(); graph.len()];
         roots.iter().enumerate().for_each(|(k, root)| root.iter().for_each(|&r| views[r].push(k)));
         let (out, at) = (Builder::like(graph), vec![None; graph.len()]);
-        Spill { graph, limit, roots, views, cheap, uses, out, at, alive: Vec::new(), live: 0, pinned: Vec::new() }
+        Spill {
+            graph,
+            limit,
+            roots,
+            views,
+            cheap,
+            uses,
+            out,
+            at,
+            alive: Vec::new(),
+            live: 0,
+            pinned: Vec::new(),
+        }
     }
 
     fn written(mut self) -> Graph {
@@ -105,8 +117,11 @@ impl<'a> Spill<'a> {
     fn make_room(&mut self, bytes_more: usize, now: usize) {
         while self.live + bytes_more > self.limit {
             let free = |k: &&usize| self.cheap[**k] && !self.pinned.contains(k);
-            let next = |k: &&usize| self.uses[**k].iter().rev().find(|&&u| u >= now).copied().unwrap_or(usize::MAX);
-            let Some(&last) = self.alive.iter().filter(free).max_by_key(|k| (next(k), Reverse(**k))) else { return };
+            let next =
+                |k: &&usize| self.uses[**k].iter().rev().find(|&&u| u >= now).copied().unwrap_or(usize::MAX);
+            let Some(&last) = self.alive.iter().filter(free).max_by_key(|k| (next(k), Reverse(**k))) else {
+                return;
+            };
             self.forget(last);
         }
     }

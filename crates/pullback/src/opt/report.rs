@@ -37,14 +37,14 @@ impl Report {
         Report { before, after: before, passes: Vec::new() }
     }
 
-    /// Runs a pass, and notes what it does.
+    /// Runs a pass, and notes what it does; the result, and whether it is another graph.
     pub(super) fn run(
         &mut self,
         name: &'static str,
         about: &'static str,
         graph: &Graph,
         pass: impl FnOnce(&Graph) -> Graph,
-    ) -> Graph {
+    ) -> (Graph, bool) {
         let new = pass(graph);
         if cfg!(debug_assertions)
             && let Err(e) = new.verify()
@@ -57,8 +57,9 @@ impl Report {
             self.passes.len() - 1
         });
         self.passes[at].removed += before as isize - after as isize;
-        self.passes[at].changes += usize::from(!same_graph(graph, &new));
-        new
+        let changed = !same_graph(graph, &new);
+        self.passes[at].changes += usize::from(changed);
+        (new, changed)
     }
 }
 

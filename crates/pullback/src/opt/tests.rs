@@ -368,6 +368,24 @@ fn small_before_it_is_repeated() {
 }
 
 #[test]
+fn small_even_where_the_repeated_operand_is_needed() {
+    let text =
+        ["%0 = broadcast_to(x0) {to: [5, 3]} : f64[5, 3]", "%1 = exp(%0) : f64[5, 3]", "return %0, %1"];
+    check("layout", X, &text, &text);
+    check(
+        "shrink",
+        X,
+        &text,
+        &[
+            "%0 = broadcast_to(x0) {to: [5, 3]} : f64[5, 3]",
+            "%1 = exp(x0) : f64[3]",
+            "%2 = broadcast_to(%1) {to: [5, 3]} : f64[5, 3]",
+            "return %0, %2",
+        ],
+    );
+}
+
+#[test]
 fn sums_of_repeated_elements_and_of_sums() {
     check(
         "layout",

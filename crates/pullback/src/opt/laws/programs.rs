@@ -110,7 +110,9 @@ pub(super) fn program(seed: u64, exact: bool, x: &[Tensor]) -> Vec<Tensor> {
             false => any_step(&mut dice, &a, &b, &c),
         });
     }
-    (0..1 + dice.roll(4)).map(|_| values[values.len() - 1 - dice.roll(values.len() / 2 + 1)].clone()).collect()
+    (0..1 + dice.roll(4))
+        .map(|_| values[values.len() - 1 - dice.roll(values.len() / 2 + 1)].clone())
+        .collect()
 }
 
 /// A smaller graph that fails too: fewer outputs, fewer operations, nothing that could be left out.

@@ -1,9 +1,9 @@
 //! Passes on loops, branches and calls.
 
 use super::after;
-use crate::opt::{Options, remat};
-use crate::opt::measure::{operations, peak};
 use crate::graph::Graph;
+use crate::opt::measure::{operations, peak};
+use crate::opt::{Options, remat};
 use crate::prelude::*;
 
 #[track_caller]
@@ -50,6 +50,28 @@ fn a_loop_of_no_steps_computes_nothing_before_it() {
   return %0
 }";
     check("hoist", text, text);
+}
+
+#[test]
+fn a_loop_of_one_step_is_the_step() {
+    check(
+        "unroll",
+        "graph(x0: f64[], x1: f64[5]) {
+  %0 = scan(x0, x1) {state: 1, items: 1, from: 3, to: 4, stacks: true} : (f64[], f64[1])
+    graph(x0: f64[], x1: f64[]) {
+      %0 = mul(x0, x1) : f64[]
+      return %0, x0
+    }
+  return %0, %0.1
+}",
+        "graph(x0: f64[], x1: f64[5]) {
+  %0 = slice(x1) {region: [[3, 1, 1]]} : f64[1]
+  %1 = reshape(%0) {to: []} : f64[]
+  %2 = mul(x0, %1) : f64[]
+  %3 = reshape(x0) {to: [1]} : f64[1]
+  return %2, %3
+}",
+    );
 }
 
 #[test]
@@ -152,14 +174,21 @@ fn a_known_condition_chooses() {
 }}"
         )
     };
-    let chosen = |line: &str| format!("graph(x0: f64[], x1: f64[], x2: f64[]) {{\n  %0 = {line} : f64[]\n  return %0\n}}");
+    let chosen = |line: &str| {
+        format!("graph(x0: f64[], x1: f64[], x2: f64[]) {{\n  %0 = {line} : f64[]\n  return %0\n}}")
+    };
     check("inline", &text(true), &chosen("add(x0, x1)"));
     check("inline", &text(false), &chosen("mul(x0, x2)"));
 }
 
 #[test]
 fn passes_reach_into_bodies() {
-    let g = trace(|x: &Tensor| scan(|s: &Tensor, x: &Tensor| (s * 1.0 + x.sin() * x.sin(), ()), &Tensor::scalar(0.0), x).0, &Tensor::zeros([4]));
+    let g = trace(
+        |x: &Tensor| {
+            scan(|s: &Tensor, x: &Tensor| (s * 1.0 + x.sin() * x.sin(), ()), &Tensor::scalar(0.0), x).0
+        },
+        &Tensor::zeros([4]),
+    );
     let best = g.optimize();
     let body = best.steps[0].op.region().unwrap().bodies()[0].clone();
     assert_eq!(body.to_string().lines().filter(|l| l.contains("sin(")).count(), 1, "{best}");
