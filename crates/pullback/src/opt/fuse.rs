@@ -15,6 +15,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
+#[cfg(test)]
+mod tests;
+
 /// Most operations of a group, and most values that it reads: beyond these its registers would leave the cache.
 const MOST_MEMBERS: usize = 96;
 const MOST_INPUTS: usize = 32;
