@@ -36,7 +36,7 @@ pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
-mod opt;
+pub mod opt;
 pub mod save;
 pub mod scalar;
 mod shape;
@@ -47,6 +47,7 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
+pub use exec::{Profile, ProfileRow, Statistics};
 pub use graph::{Graph, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
@@ -56,7 +57,7 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Compiled, CustomOp, CustomRule, Explanation, Path, Policy, Schedule, Statics, Steps, Tree,
+    Compiled, CustomOp, CustomRule, Executable, Explanation, Path, Policy, Schedule, Statics, Steps, Tree,
     associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond,
     custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
     jvp, linearize, map_over, name, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient,
@@ -88,6 +89,8 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/ir.md")]
+    struct Ir;
     #[doc = include_str!("../../../docs/semantics.md")]
     struct Semantics;
     #[doc = include_str!("../../../CONTRIBUTING.md")]

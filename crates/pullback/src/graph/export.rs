@@ -68,7 +68,7 @@ impl Graph {
 }
 
 /// JSON of what it holds.
-struct Json<T>(T);
+pub(crate) struct Json<T>(pub T);
 
 /// A list in brackets.
 fn list<T: Copy>(f: &mut Formatter<'_>, items: impl Iterator<Item = T>) -> fmt::Result

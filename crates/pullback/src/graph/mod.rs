@@ -3,6 +3,7 @@
 mod build;
 mod call;
 mod export;
+mod file;
 mod parse;
 mod print;
 mod region;
@@ -14,6 +15,7 @@ mod tests;
 
 pub(crate) use build::Builder;
 pub(crate) use call::call;
+pub(crate) use export::Json;
 pub(crate) use region::Region;
 pub(crate) use trace::{Trace, give_name, trace_leaves};
 pub use trace::{trace, try_trace};
@@ -224,6 +226,21 @@ impl Graph {
                 }
         };
         self.lift_some(|t| !plain(t))
+    }
+
+    /// With these tensors as constants in the place of the last inputs: the inverse of [`lift`](Graph::lift).
+    pub(crate) fn bound(mut self, values: Vec<Tensor>) -> Graph {
+        let (kept, first) = (self.inputs.len() - values.len(), self.consts.len());
+        self.inputs.truncate(kept);
+        self.consts.extend(values);
+        let bound = |a: &mut Ref| match *a {
+            Ref::Input(k) if k >= kept => *a = Ref::Const(first + k - kept),
+            _ => {}
+        };
+        self.steps.iter_mut().flat_map(|s| s.args.iter_mut()).for_each(bound);
+        self.outputs.iter_mut().for_each(bound);
+        self.names.iter_mut().for_each(|(_, a)| bound(a));
+        self
     }
 
     /// Without the operations that no output needs.

@@ -18,15 +18,24 @@ impl FromStr for Graph {
 
     /// Reads the text form. The result is well formed: types are inferred again, and have to be those that are written.
     fn from_str(text: &str) -> Result<Graph> {
-        let mut p = Parser { text, at: 0, depth: 0 };
-        let graph = p.graph().and_then(|g| p.end().map(|()| g));
-        graph.map_err(|e| {
-            let before = &text[..p.at];
-            let line = before.matches('\n').count() + 1;
-            let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
-            err!(Format, "line {line}, column {column}: {e}")
-        })
+        match parse(text)? {
+            (graph, external) if external.is_empty() => Ok(graph),
+            _ => Err(err!(Format, "an external constant is in a file of its own kind, and not in a text")),
+        }
     }
+}
+
+/// Reads the text form. Constants that are kept elsewhere are zeros, and named by their numbers.
+pub(super) fn parse(text: &str) -> Result<(Graph, Vec<usize>)> {
+    let mut p = Parser { text, at: 0, depth: 0, external: Vec::new() };
+    let graph = p.graph().and_then(|g| p.end().map(|()| g));
+    let graph = graph.map_err(|e| {
+        let before = &text[..p.at];
+        let line = before.matches('\n').count() + 1;
+        let column = before.chars().rev().take_while(|&c| c != '\n').count() + 1;
+        err!(Format, "line {line}, column {column}: {e}")
+    })?;
+    Ok((graph, p.external))
 }
 
 /// The text, and how far it has been read: to the beginning of what was read last, where an error is.
@@ -34,6 +43,8 @@ struct Parser<'a> {
     text: &'a str,
     at: usize,
     depth: usize,
+    /// The constants of the outermost graph that are kept elsewhere.
+    external: Vec<usize>,
 }
 
 fn is_word(c: char) -> bool {
@@ -192,6 +203,13 @@ impl<'a> Parser<'a> {
         self.expect("=")?;
         if !self.keyword("constant") {
             return self.expected("`constant`");
+        }
+        if self.depth == 1 && self.keyword("external") {
+            self.expect(":")?;
+            let aval = self.aval()?;
+            self.external.push(built.graph().consts.len());
+            built.constant(Tensor::zeros_of(aval.dtype, aval.shape));
+            return Ok(());
         }
         let splat = !self.accept("[");
         let elements = match splat {

@@ -25,6 +25,12 @@ impl Display for Aval {
     }
 }
 
+impl fmt::Debug for Aval {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        Display::fmt(self, f)
+    }
+}
+
 /// Things with commas between them.
 struct List<I>(I);
 
@@ -52,7 +58,7 @@ impl<I: Iterator<Item: Display> + Clone> Display for List<I> {
 /// ```
 impl Display for Graph {
     fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
-        self.print(f, 0)
+        self.print(f, 0, print_elements)
     }
 }
 
@@ -63,13 +69,13 @@ impl fmt::Debug for Graph {
 }
 
 impl Graph {
-    fn print(&self, f: &mut Formatter<'_>, indent: usize) -> fmt::Result {
+    fn print(&self, f: &mut Formatter<'_>, indent: usize, elements: PrintElements) -> fmt::Result {
         let params = self.inputs.iter().enumerate().map(|(k, t)| format!("x{k}: {t}"));
         writeln!(f, "graph({}) {{", List(params))?;
         for (k, c) in self.consts.iter().enumerate() {
             let aval = self.aval(Ref::Const(k));
             write!(f, "{:indent$}  c{k} = constant ", "")?;
-            print_elements(f, c)?;
+            elements(f, c)?;
             writeln!(f, " : {aval}")?;
         }
         for (k, step) in self.steps.iter().enumerate() {
@@ -78,7 +84,7 @@ impl Graph {
             if let Some(region) = step.op.region() {
                 for body in region.bodies() {
                     write!(f, "\n{:indent$}    ", "")?;
-                    body.print(f, indent + 4)?;
+                    body.print(f, indent + 4, print_elements)?;
                 }
             }
             if f.alternate() {
@@ -116,6 +122,29 @@ impl Graph {
             [one] if !matches!(step.op, Op::Block(_)) => write!(f, " : {one}"),
             all => write!(f, " : ({})", List(all.iter())),
         }
+    }
+}
+
+type PrintElements = fn(&mut Formatter<'_>, &Tensor) -> fmt::Result;
+
+/// The text of a graph whose large constants are kept elsewhere: they are written as `external`.
+pub(super) struct Outline<'a>(pub &'a Graph);
+
+impl Outline<'_> {
+    /// Whether a constant is kept elsewhere.
+    pub fn keeps_out(t: &Tensor) -> bool {
+        const SMALL: usize = 16;
+        t.numel() > SMALL && !matches!(t.data(), Data::Splat(_))
+    }
+}
+
+impl Display for Outline<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        self.0.print(
+            f,
+            0,
+            |f, t| if Outline::keeps_out(t) { f.write_str("external") } else { print_elements(f, t) },
+        )
     }
 }
 

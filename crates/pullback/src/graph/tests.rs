@@ -114,3 +114,44 @@ fn the_verifier_finds_a_wrong_type_and_a_wrong_order() {
     wrong.outputs[0] = Ref::Step(7, 0);
     assert!(wrong.verify().is_err());
 }
+
+#[test]
+fn a_file_holds_the_graph_and_its_constants() {
+    let w = Tensor::randn(Key::new(1), [40], DType::F32);
+    let g = trace(|x: &Tensor| (x * &w).sum() + 0.5, &Tensor::zeros([40]).cast(DType::F32));
+    let bytes = g.to_bytes().unwrap();
+    let back = Graph::from_bytes(&bytes).unwrap();
+    assert_eq!(back.to_string(), g.to_string());
+    for g in graphs() {
+        assert_eq!(Graph::from_bytes(&g.to_bytes().unwrap()).unwrap().to_string(), g.to_string());
+    }
+    let said = |bytes: &[u8]| Graph::from_bytes(bytes).unwrap_err().to_string();
+    assert!(said(b"").contains("not the file of a graph"));
+    assert!(said(&bytes[..bytes.len() - 1]).contains("checksum"));
+    let mut other = bytes.clone();
+    other[15] = b'2';
+    assert!(said(&other).contains("another version"));
+}
+
+#[test]
+fn no_change_to_a_file_is_taken_or_panics() {
+    let w = Tensor::randn(Key::new(1), [40], DType::F32);
+    let g = trace(|x: &Tensor| (x * &w).sum(), &Tensor::zeros([40]).cast(DType::F32));
+    let bytes = g.to_bytes().unwrap();
+    for at in 0..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] ^= 1 << (at % 8);
+        assert!(Graph::from_bytes(&changed).is_err(), "byte {at}");
+        assert!(Graph::from_bytes(&bytes[..at]).is_err(), "cut at {at}");
+    }
+    // With the right checksum it is the checks behind it that matter.
+    for at in 24..bytes.len() {
+        let mut changed = bytes.clone();
+        changed[at] = changed[at].wrapping_add(1 + (at % 250) as u8);
+        let sum = super::file::checksum(&changed[25..]).to_le_bytes();
+        changed[17..25].copy_from_slice(&sum);
+        if let Ok(g) = Graph::from_bytes(&changed) {
+            g.verify().unwrap();
+        }
+    }
+}

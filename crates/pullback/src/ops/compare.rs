@@ -49,6 +49,10 @@ impl Primitive for Compare {
         Ok(())
     }
 
+    fn elementwise(&self) -> bool {
+        true
+    }
+
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
         unreachable!("a truth value carries no cotangent")
     }
@@ -88,6 +92,10 @@ impl Primitive for Where {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_stored!(x[1].dtype, T => map::select(x[0].view(), x[1].view::<T>(), x[2].view::<T>(), out.fill::<T>()));
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {

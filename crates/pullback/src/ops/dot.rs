@@ -49,6 +49,11 @@ impl Primitive for Dot {
         Ok(())
     }
 
+    fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 {
+        let k = x[0].last().copied().unwrap_or(0);
+        2 * k as u64 * y.iter().product::<usize>() as u64
+    }
+
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let dot =
             |a: &Tensor, b: &Tensor| bind(Dot, &[a, b]).expect("shapes were checked by the forward pass");

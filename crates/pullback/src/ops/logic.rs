@@ -46,6 +46,10 @@ impl Primitive for Logic {
         Ok(())
     }
 
+    fn elementwise(&self) -> bool {
+        true
+    }
+
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
         unreachable!("a truth value carries no cotangent")
     }
@@ -78,6 +82,10 @@ impl Primitive for Not {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         map::map_with(x[0].view::<u8>(), out.fill::<u8>(), |v| v ^ 1);
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {

@@ -31,12 +31,12 @@ use crate::DType;
 use crate::error::Result;
 use crate::shape::Shape;
 use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
-use crate::tensor::{Block, Output, Tensor, Value, bind};
+use crate::tensor::{Block, Layout, Output, Tensor, Value, bind};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The type of a tensor without its value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Aval {
     pub dtype: DType,
     pub shape: Shape,
@@ -97,6 +97,25 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     /// Computes the result. Fails only on what `infer` could not see: values.
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()>;
 
+    /// The result as another view of the input's elements, of which the shape and layout are given. `None` where the elements have to
+    /// be moved or computed.
+    fn view(&self, _shape: &[usize], _offset: usize, _strides: &[isize]) -> Option<Layout> {
+        None
+    }
+
+    /// Whether the kernel can put a result of this type into the memory of an input of the same type and shape
+    /// ([`Output::overwritten`]).
+    fn overwrites(&self, _dtype: DType) -> bool {
+        false
+    }
+
+    /// What one application costs, in additions, from the shapes of the inputs and the output. An element that is only moved
+    /// counts as one.
+    fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 {
+        let numel = |s: &&[usize]| s.iter().product::<usize>();
+        x.iter().chain([&y]).map(numel).max().unwrap_or(0) as u64
+    }
+
     /// Cotangents of the inputs from that of the output, in differentiable operations only, and linear in `g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents;
 
@@ -137,6 +156,11 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
             // The transpose of the pullback, which is linear in its cotangent.
             Linearity::Nonlinear => transpose(|g| self.pullback(at, g), at.y(), t),
         }
+    }
+
+    /// Whether each element of the result is computed from the elements at its own place of the inputs, which have the shape of the result.
+    fn elementwise(&self) -> bool {
+        false
     }
 
     /// Whether nothing is differentiated through it.
@@ -218,8 +242,12 @@ macro_rules! primitives {
             pub fn arity(&self) -> Option<usize> { match self { $(Op::$P(_) => $P::ARITY,)* _ => None } }
             pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
+            pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
+            pub fn overwrites(&self, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(dtype),)* _ => false } }
+            pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
             pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
+            pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }
             fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
             pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }

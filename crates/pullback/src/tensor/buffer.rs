@@ -25,10 +25,23 @@ pub(crate) struct Buffer(ManuallyDrop<Arc<[Chunk]>>);
 impl Buffer {
     /// At least `bytes` bytes, with any contents.
     pub fn new(bytes: usize) -> Buffer {
+        #[cfg(test)]
+        REQUESTS.set(REQUESTS.get() + 1);
         let chunks = bytes.div_ceil(CHUNK).max(1);
         let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
         LIVE.add(arc.len() * CHUNK);
         Buffer(ManuallyDrop::new(arc))
+    }
+
+    /// The bytes that a new buffer for `bytes` bytes has, unless a larger one is found among the freed.
+    pub fn rounded(bytes: usize) -> usize {
+        let chunks = bytes.div_ceil(CHUNK).max(1);
+        CHUNK * if chunks <= SMALL { chunks.next_power_of_two() } else { chunks }
+    }
+
+    /// Whether nobody else holds it. There are no weak holders.
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
     }
 
     /// The whole buffer as elements of `T`.
@@ -192,6 +205,17 @@ pub(crate) fn set_pool_limit(bytes: usize) {
     let evicted = pool.evict(excess.div_ceil(CHUNK));
     drop(pool);
     drop(evicted);
+}
+
+#[cfg(test)]
+thread_local! {
+    static REQUESTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many buffers this thread has asked for.
+#[cfg(test)]
+pub(crate) fn requests() -> usize {
+    REQUESTS.get()
 }
 
 #[cfg(test)]

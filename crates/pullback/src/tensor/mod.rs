@@ -16,7 +16,7 @@ mod slicing;
 
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, replay};
-pub(crate) use data::{Data, Dual, Mapped, Output, Strided, Traced, Value};
+pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Traced, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{History, Link, Node, alive};
 pub use operand::Operand;
@@ -222,8 +222,8 @@ impl Tensor {
     }
 
     /// The concrete value of an input of a kernel.
-    fn value(&self) -> Value<'_> {
-        Value { dtype: self.node().dtype, shape: &self.node().shape, data: self.data() }
+    pub(crate) fn value(&self) -> Value<'_> {
+        Value { dtype: self.node().dtype, shape: &self.node().shape, data: self.data(), window: None }
     }
 
     /// The elements, below any tangents; an error where they are not one value, or not known.

@@ -1,14 +1,18 @@
 //! Functions with a second life as static graphs: traced once, optimised as a whole, run many times.
 
 mod cache;
+mod executable;
 mod explain;
 mod run;
 
+pub use executable::Executable;
 pub use explain::Explanation;
 
 use super::{Tree, from_leaves};
 use crate::error::{Result, caught, err, or_panic};
+use crate::exec::Profile;
 use crate::graph::{Graph, trace_leaves};
+use crate::opt::Options;
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
 use run::Compiled as Block;
@@ -21,6 +25,7 @@ pub struct Compiled<X, Y, F> {
     f: F,
     cache: Mutex<Cache<Y>>,
     donated: Vec<usize>,
+    options: Options,
     location: &'static Location<'static>,
     of: PhantomData<fn(&X)>,
 }
@@ -46,7 +51,8 @@ pub struct Compiled<X, Y, F> {
 #[track_caller]
 pub fn compile<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> Compiled<X, Y, F> {
     let cache = Mutex::new(Cache::new());
-    Compiled { f, cache, donated: Vec::new(), location: Location::caller(), of: PhantomData }
+    let options = Options::default();
+    Compiled { f, cache, donated: Vec::new(), options, location: Location::caller(), of: PhantomData }
 }
 
 impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
@@ -64,6 +70,18 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     pub fn donate(mut self, k: usize) -> Self {
         self.donated.push(k);
+        self
+    }
+
+    /// What the optimiser may do: rules that are not exact, less memory for more time.
+    ///
+    /// ```
+    /// use pullback::{opt::Options, prelude::*};
+    /// let f = compile(|x: &Tensor| x - x).with(Options { fast_math: true, ..Options::default() });
+    /// assert_eq!(f.call(&Tensor::scalar(f64::INFINITY)).item(), 0.0);
+    /// ```
+    pub fn with(mut self, options: Options) -> Self {
+        self.options = options;
         self
     }
 
@@ -173,6 +191,51 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         Explanation::new(self.location, cache.traces(), cache.reasons(), cache.entries().map(|e| &*e.block))
     }
 
+    /// Where the time of a call goes, by kernel and line of code: the call is repeated a few times, and measured.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let f = compile(|x: &Tensor| x.matmul(x).tanh().sum());
+    /// let profile = f.profile(&Tensor::zeros([64, 64]))?;
+    /// println!("{profile}");
+    /// assert!(profile.rows.iter().any(|row| row.kernel == "matmul"));
+    /// # Ok::<(), pullback::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn profile(&self, x: &X) -> Result<Profile> {
+        let location = Location::caller();
+        let run = self.entry(x).and_then(|entry| {
+            let inputs: Vec<Tensor> =
+                x.leaves().into_iter().chain(&entry.captured).map(Tensor::detach).collect();
+            entry.block.profile(&inputs)
+        });
+        run.map_err(|e| e.in_op("profile").at(location))
+    }
+
+    /// The graph for inputs like `x` on its own, with what the function captured inside: to be saved, and run elsewhere.
+    ///
+    /// ```
+    /// use pullback::{Executable, prelude::*};
+    /// # let path = std::env::temp_dir().join(format!("model-{}.graph", std::process::id()));
+    /// let w = Tensor::from([1.0, 2.0, 3.0]);
+    /// let f = compile(|x: &Tensor| (x * &w).sum());
+    /// f.executable(&Tensor::zeros([3]))?.save(&path)?;
+    ///
+    /// let loaded = Executable::load(&path)?;
+    /// assert_eq!(loaded.run(&[Tensor::from([1.0, 1.0, 1.0])])?[0].item(), 6.0);
+    /// # std::fs::remove_file(&path).unwrap();
+    /// # Ok::<(), pullback::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn executable(&self, x: &X) -> Result<Executable> {
+        let location = Location::caller();
+        let made = self.entry(x).and_then(|entry| {
+            let captured: Vec<Tensor> = entry.captured.iter().map(Tensor::detach).collect();
+            Executable::with(Graph::clone(entry.block.graph()).bound(captured), &self.options)
+        });
+        made.map_err(|e| e.in_op("executable").at(location))
+    }
+
     /// The graph for inputs like `x`, as it was traced: its inputs are the leaves of `x`, then what the function captured.
     ///
     /// ```
@@ -216,7 +279,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let (graph, captured) = trace_leaves(run, super::avals(x))?.lift_large();
         let donated = donated(x, &self.donated)?;
         let structure = structure.expect("the function was traced");
-        Ok(Entry { block: Block::new(graph, donated)?, captured, structure })
+        Ok(Entry { block: Block::new(graph, &donated, &self.options)?, captured, structure })
     }
 }
 

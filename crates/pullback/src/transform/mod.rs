@@ -15,7 +15,7 @@ mod vmap;
 
 pub(crate) use checkpoint::avals;
 pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
-pub use compile::{Compiled, Explanation, compile};
+pub use compile::{Compiled, Executable, Explanation, compile};
 pub use control::{
     Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
     scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded,

@@ -22,6 +22,11 @@ impl Cost {
         1_000_000 / (MEMORY + self.work)
     }
 
+    /// The work in additions.
+    pub fn flops(self) -> u64 {
+        self.work as u64
+    }
+
     #[inline(always)]
     fn then(self, work: usize) -> Self {
         Cost { work: self.work + work, ..self }

@@ -126,6 +126,24 @@ pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
     });
 }
 
+/// `b = M(a, b)`.
+pub(crate) fn map2_into_right<M: Map2, E: Element>(a: View<'_, E>, b: &mut [E]) {
+    if let [b] = b {
+        *b = E::narrow_one(one2::<M, E::Float>(a.data[a.offset].widen_one(), b.widen_one()));
+        return;
+    }
+    for_parts(b, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, b| {
+        let mut gathered = buffer();
+        let mut a = Tiles::new(a, range, &mut gathered);
+        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        for b in b.chunks_mut(TILE) {
+            let a = E::widen(a.next(b.len()), &mut wide_a);
+            let old = E::copy_wide(b, &mut wide_b);
+            E::narrow(b, |out| loop2::<M, E::Float>(a, old, out));
+        }
+    });
+}
+
 /// `out = f(x)` for any types: comparisons with a constant, logic, casts.
 pub(crate) fn map_with<A, O>(x: View<'_, A>, out: &mut [O], f: impl Fn(A) -> O + Sync + Copy)
 where

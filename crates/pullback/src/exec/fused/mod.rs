@@ -24,12 +24,14 @@ use crate::dtype::with_stored;
 use crate::error::{Result, err};
 use crate::graph::{Graph, Ref, Region};
 use crate::ops::{self, Aval};
+use crate::shape::Strides;
 use crate::tensor::{Block, Output, Tensor, Value};
 use bytemuck::Pod;
 use code::Code;
 use geometry::Geometry;
 use layout::{Fold, Layout, Level};
 use lower::Reach;
+use smallvec::SmallVec;
 use std::sync::Arc;
 use view::{is_view, operands};
 
@@ -98,6 +100,8 @@ pub(crate) struct Program {
     /// The types of inputs and outputs.
     inputs: Vec<Aval>,
     outputs: Vec<Aval>,
+    /// The strides of inputs without gaps.
+    strides: Vec<Strides>,
     /// Which outputs have a float for each element of the iteration space.
     full: Vec<bool>,
 }
@@ -134,7 +138,8 @@ impl Program {
             let full = full.map(|(at, o)| o.dtype.is_float() && level(at) == Some(Level::Full)).collect();
             let columns = layout.levels.contains(&Level::Columns);
             let geometry = Geometry::new(&layout, columns);
-            Some(Program { code, geometry, layout, inputs: graph.inputs.clone(), outputs, full })
+            let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();
+            Some(Program { code, geometry, layout, inputs: graph.inputs.clone(), outputs, strides, full })
         });
         program.ok_or_else(|| err!(Structure, "these operations have no common iteration space"))
     }
@@ -161,17 +166,22 @@ impl Program {
         }
     }
 
-    /// Computes the outputs.
-    pub fn run(&self, inputs: &[Value], outputs: &mut [Output]) {
+    /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
+    pub fn run<'a>(&'a self, inputs: &[Value<'a>], outputs: &mut [Output]) {
         debug_assert!(
             inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..])
         );
-        let sources: Vec<Source> = inputs.iter().map(Source::of).collect();
-        let memory = outputs.iter_mut().zip(&self.outputs);
-        let memory: Vec<*mut u8> = memory
+        let memory: SmallVec<[*mut u8; 4]> = outputs
+            .iter_mut()
+            .zip(&self.outputs)
             .map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>()))
             .collect();
-        // SAFETY: the types are those of the program, and the outputs are new memory.
+        let source = |(k, v): (usize, &Value<'a>)| match outputs.iter().position(|o| o.takes() == Some(k)) {
+            Some(o) => Source { start: memory[o], strides: &self.strides[k] },
+            None => Source::of(v),
+        };
+        let sources: SmallVec<[Source; 8]> = inputs.iter().enumerate().map(source).collect();
+        // SAFETY: the types are those of the program. An output is new memory, or that of an input that it may share.
         unsafe { self.run_at(&sources, &memory) };
     }
 

@@ -1,8 +1,10 @@
 //! A compiled graph as an operation: the plan where values are known, the operations where a transform looks on.
 
 use crate::error::Result;
+use crate::exec::{Plan, Profile, Statistics};
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
+use crate::opt::{Options, Report, fuse};
 use crate::tape::{Level, Seeds, Walk, pull};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
 use std::collections::HashMap;
@@ -14,15 +16,25 @@ type Pattern = (Vec<bool>, Vec<bool>);
 /// A graph with its plan, and the plans of its pullbacks.
 pub(super) struct Compiled {
     graph: Arc<Graph>,
+    optimised: Graph,
+    report: Report,
+    plan: Plan,
+    options: Options,
     pullbacks: Mutex<HashMap<Pattern, Arc<Compiled>>>,
     itself: Weak<Compiled>,
 }
 
 impl Compiled {
-    pub fn new(graph: Graph, donated: Vec<usize>) -> Result<Arc<Compiled>> {
-        let _ = donated;
+    pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
+        let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
+        let optimised = fuse(&optimised)?;
+        let plan = Plan::new(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),
+            optimised,
+            report,
+            plan,
+            options: options.clone(),
             pullbacks: Mutex::default(),
             itself: itself.clone(),
         }))
@@ -33,15 +45,41 @@ impl Compiled {
         &self.graph
     }
 
+    /// What the passes did before operations were fused.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        self.plan.statistics()
+    }
+
+    /// Where the time goes.
+    pub fn profile(&self, inputs: &[Tensor]) -> Result<Profile> {
+        self.plan.profile(inputs)
+    }
+
     fn block(&self) -> Arc<dyn Block> {
         self.itself.upgrade().expect("a compiled graph is held by whoever runs it")
     }
 
+    /// The graph as it runs.
+    pub fn optimised(&self) -> &Graph {
+        &self.optimised
+    }
+
     pub fn apply(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        if inputs.iter().all(|t| is_plain(t)) {
+            return self.plan.run(inputs);
+        }
         bind_block(self.block(), inputs)
     }
 
+    /// [`apply`](Compiled::apply) to inputs that are handed over.
     pub fn apply_owned(&self, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        if inputs.iter().all(is_plain) {
+            return self.plan.run_owned(inputs);
+        }
         bind_block(self.block(), &inputs.iter().collect::<Vec<_>>())
     }
 
@@ -65,10 +103,15 @@ impl Compiled {
         if let Some(known) = pullbacks().get(&pattern) {
             return Ok(known.clone());
         }
-        let compiled = Compiled::new(self.pullback_graph(&pattern)?, Vec::new())?;
+        let compiled = Compiled::new(self.pullback_graph(&pattern)?, &[], &self.options)?;
         pullbacks().insert(pattern, compiled.clone());
         Ok(compiled)
     }
+}
+
+/// Whether no transform looks on: nothing has to be recorded.
+fn is_plain(t: &Tensor) -> bool {
+    t.data().frame() == 0 && t.node().deps.is_empty()
 }
 
 /// Cotangents of the wanted inputs; zeros where there is no connection.
@@ -103,7 +146,10 @@ impl Block for Compiled {
 
     /// Under a transform the body is what it is made of; so a traced one is traced in place, and optimised with what is around it.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.graph.eval(x)
+        match x.iter().all(|t| t.data().frame() == 0) {
+            true => self.plan.run(x),
+            false => self.graph.eval(x),
+        }
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {

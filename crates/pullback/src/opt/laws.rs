@@ -1,0 +1,1 @@
+//! Laws of every pass, over every operation and over random programs.
