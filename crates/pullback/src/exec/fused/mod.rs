@@ -183,7 +183,8 @@ impl Program {
     /// other, and from the inputs, unless [`may_share`](Program::may_share) allows it and the input has no gaps either.
     pub unsafe fn run_at(&self, inputs: &[Source], outputs: &[*mut u8]) {
         let shared = |o: &*mut u8| inputs.iter().any(|i| std::ptr::eq(i.start, *o));
-        let staged: SmallVec<[bool; 8]> = outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
+        let staged: SmallVec<[bool; 8]> =
+            outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
         // SAFETY: by the caller's promise.
         unsafe {
             match &self.code {

@@ -19,7 +19,12 @@ fn check(header: &str, before: &[&str], expected: &[&str]) {
 fn a_chain_becomes_one_operation() {
     check(
         "x0: f32[4], x1: f32[4]",
-        &["%0 = mul(x0, x1) : f32[4]", "%1 = exp(%0) : f32[4]", "%2 = sum(%1) {axes: [0]} : f32[]", "return %2"],
+        &[
+            "%0 = mul(x0, x1) : f32[4]",
+            "%1 = exp(%0) : f32[4]",
+            "%2 = sum(%1) {axes: [0]} : f32[]",
+            "return %2",
+        ],
         &[
             "%0 = fused(x0, x1) : (f32[])",
             "  graph(x0: f32[4], x1: f32[4]) {",
@@ -133,7 +138,8 @@ fn what_has_no_common_space_stays_apart() {
         "return %3",
     ];
     check("x0: f32[2, 9000]", &lines, &lines);
-    let lines = ["%0 = exp(x0) : f32[4]", "%1 = cast(%0) {to: f64} : f64[4]", "%2 = sin(%1) : f64[4]", "return %2"];
+    let lines =
+        ["%0 = exp(x0) : f32[4]", "%1 = cast(%0) {to: f64} : f64[4]", "%2 = sin(%1) : f64[4]", "return %2"];
     check("x0: f32[4]", &lines, &lines);
     let lines = ["%0 = neg(x0) : i64[4]", "%1 = mul(%0, x0) : i64[4]", "return %1"];
     check("x0: i64[4]", &lines, &lines);
