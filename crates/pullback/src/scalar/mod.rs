@@ -29,6 +29,7 @@ mod derivatives;
 mod dual;
 mod function;
 mod interop;
+mod lanes;
 mod operators;
 mod plain;
 mod real;
@@ -49,6 +50,7 @@ pub use dual::{Dual, HyperDual};
 pub use function::{Comparison, Function, Guard, Outputs, OutsideBranch, Symbol, Total};
 #[cfg(feature = "argmin")]
 pub use interop::Problem;
+pub use lanes::Lanes;
 pub use plain::Single;
 pub use real::Real;
 pub use tape::{Position, Recording, Tape, Taped, external, free_tapes, record};
