@@ -2,6 +2,7 @@
 
 mod eager;
 mod memory;
+mod scalar;
 mod task;
 
 use std::io::{self, BufRead, Write};
@@ -9,7 +10,7 @@ use std::time::Duration;
 use task::Task;
 
 fn main() -> io::Result<()> {
-    let tasks = eager::tasks();
+    let tasks = [eager::tasks(), scalar::tasks()].into_iter().flatten().collect::<Vec<_>>();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line?;
