@@ -99,3 +99,66 @@ impl Total {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Number;
+    use crate::scalar::Real;
+
+    /// Two shared inputs, two own ones; a value that takes a logarithm for a branch.
+    fn f<T: Real>(x: &[T]) -> T {
+        let y = (x[0] * x[2]).sin() + x[1] * x[3];
+        if x[3] < 10.0 { y * y } else { y.ln() }
+    }
+
+    fn points(n: usize) -> Vec<f64> {
+        (1..=2 * n).map(|k| (k as f64 * 0.618_033_988_749_894_9).fract()).collect()
+    }
+
+    #[test]
+    fn a_total_is_the_sum_over_points() {
+        let function = Function::record(f, 4);
+        let gradient = function.gradient_function().select(0..2);
+        let shared = [0.75, -1.25];
+        // Less than a block, a block and a bit, several groups.
+        for n in [0, 1, 63, 64, 65, 100_001] {
+            let points = points(n);
+            let mut expected = [0.0; 2];
+            for own in points.chunks(2) {
+                let g = gradient.evaluate(&[shared[0], shared[1], own[0], own[1]]);
+                expected = [expected[0] + g[0], expected[1] + g[1]];
+            }
+            let found = gradient.total(2).evaluate(&shared, &points);
+            for (a, b) in found.iter().zip(expected) {
+                // The order of the terms differs.
+                assert!((a - b).abs() <= 1e-12 * (1.0 + b.abs()), "{n} points: {a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_total_finds_the_first_point_outside_the_branch() {
+        let total = Function::record(f, 4).total(2);
+        let mut points = points(100_000);
+        points[2 * 70_000 + 1] = 11.0;
+        points[2 * 90_000 + 1] = 11.0;
+        let outside = total.try_evaluate_into(&[1.0, 1.0], &points, &mut [0.0]).unwrap_err();
+        assert_eq!(outside.point, 70_000);
+    }
+
+    #[test]
+    fn what_was_not_selected_is_dropped() {
+        let both = Function::record(|x| [x[0].sin(), x[0].exp().sqrt()], 1);
+        let first = both.select([0]);
+        assert_eq!((first.outputs(), first.operations()), (1, 1));
+        let twice = both.select([1, 1]);
+        assert_eq!(twice.evaluate(&[0.0]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn outputs_that_are_constants_are_summed_too() {
+        let curvature = Function::record(|x| (x[0] - x[1]) * (x[0] - x[1]), 2).hessian_function().select([0]);
+        assert_eq!(curvature.total(1).evaluate(&[3.0], &[1.0; 100]), [200.0]);
+    }
+}
