@@ -45,7 +45,7 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::Graph;
+pub use graph::{Graph, Place, StepView};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
 pub use shape::Shape;

@@ -1,9 +1,11 @@
 //! Traced programs: a typed straight line of operations, in which every value is computed once.
 
 mod call;
+mod inspect;
 mod trace;
 
 pub(crate) use call::call;
+pub use inspect::{Place, StepView};
 pub(crate) use trace::{Trace, give_name, trace_leaves};
 
 use crate::error::Result;
