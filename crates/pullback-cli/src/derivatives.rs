@@ -3,7 +3,7 @@
 use crate::args::Derivative;
 use crate::failure::{Failure, NO, Result};
 use crate::model::{Model, Point, element_names};
-use crate::report::{Cell, Format, Report, Table, Tone};
+use crate::report::{Cell, Format, Report, Table, Tone, columns};
 use crate::subject::{Function, parse_point, read_text, write_out};
 use crate::{explain, npy, points, values};
 use pullback::{Tensor, hessian, hvp, jacobian, taylor};
@@ -274,22 +274,18 @@ fn name_of(kind: &Kind, a: &Answer, row: usize, column: usize) -> String {
     }
 }
 
-fn leaked(name: String) -> &'static str {
-    Box::leak(name.into_boxed_str())
-}
-
 /// The result at one point.
 fn one(kind: &Kind, a: &Answer, digits: Digits) -> Report {
     let m = &a.matrix;
     let cell = |v: f64| Cell::new(number(v, digits), Tone::Result);
     let values = a.value.iter().map(|(n, v)| vec![Cell::new(n, Tone::Name), Cell::new(values::text(v, digits), Tone::Result)]);
-    let value_table = Table { title: "Value".into(), columns: vec!["output", "value"], rows: values.collect() };
+    let value_table = Table { title: "Value".into(), columns: columns(["output", "value"]), rows: values.collect() };
     let n = m.columns.len();
     let table = match kind {
         Kind::Gradient | Kind::Product { .. } => {
             let title = if matches!(kind, Kind::Gradient) { "Gradient" } else { "Hessian times vector" };
             let row = |k: usize| vec![Cell::new(name_of(kind, a, 0, k), Tone::Name), cell(m.data[k])];
-            Table { title: title.into(), columns: vec!["derivative", "value"], rows: (0..n).map(row).collect() }
+            Table { title: title.into(), columns: columns(["derivative", "value"]), rows: (0..n).map(row).collect() }
         }
         Kind::Check { .. } => {
             let row = |k: usize| {
@@ -297,11 +293,11 @@ fn one(kind: &Kind, a: &Answer, digits: Digits) -> Report {
                 let error = Cell::new(number(g(2), Digits::Significant(2)), Tone::Number);
                 vec![Cell::new(&m.columns[k], Tone::Name), cell(g(0)), cell(g(1)), error]
             };
-            let columns = vec!["input", "derivative", "finite difference", "error"];
+            let columns = columns(["input", "derivative", "finite difference", "error"]);
             Table { title: "Check".into(), columns, rows: (0..n).map(row).collect() }
         }
         Kind::Taylor { .. } => {
-            let columns = std::iter::once("power").chain(m.rows.iter().map(|r| leaked(r.clone()))).collect();
+            let columns = std::iter::once("power".to_string()).chain(m.rows.clone()).collect();
             let row = |k: usize| {
                 let name = Cell::new(&m.columns[k], Tone::Name);
                 std::iter::once(name).chain((0..m.rows.len()).map(|r| cell(m.data[r * n + k]))).collect()
@@ -310,7 +306,7 @@ fn one(kind: &Kind, a: &Answer, digits: Digits) -> Report {
         }
         Kind::Jacobian | Kind::Hessian => {
             let title = if matches!(kind, Kind::Jacobian) { "Jacobian" } else { "Hessian" };
-            let columns = std::iter::once("").chain(m.columns.iter().map(|c| leaked(c.clone()))).collect();
+            let columns = std::iter::once(String::new()).chain(m.columns.clone()).collect();
             let row = |r: usize| {
                 let name = Cell::new(&m.rows[r], Tone::Name);
                 std::iter::once(name).chain((0..n).map(|c| cell(m.data[r * n + c]))).collect()
@@ -328,7 +324,7 @@ fn table_of_points(kind: &Kind, results: &[Answer], digits: Digits) -> Report {
     let outputs = first.value.iter().flat_map(|(n, y)| element_names(n, y.shape()));
     let (rows, columns) = (first.matrix.rows.len(), first.matrix.columns.len());
     let derivatives = (0..rows).flat_map(|r| (0..columns).map(move |c| name_of(kind, first, r, c)));
-    let columns = inputs.chain(outputs).chain(derivatives).map(leaked).collect();
+    let columns = inputs.chain(outputs).chain(derivatives).collect();
     let row = |a: &Answer| {
         let known = a.at.iter().chain(&a.value).flat_map(|(_, t)| t.to_vec::<f64>());
         let known = known.map(|v| Cell::new(number(v, digits), Tone::Number));

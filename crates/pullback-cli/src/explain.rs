@@ -3,7 +3,7 @@
 use crate::account::{Adjoints, Contribution, Entry, Listing, Values};
 use crate::failure::{Failure, Result};
 use crate::model::{Model, Point};
-use crate::report::{Cell, Report, Table, Tone};
+use crate::report::{Cell, Report, Table, Tone, columns};
 use crate::values;
 use pullback::{Place, Tensor};
 use pullback_expr::json::Json;
@@ -97,9 +97,9 @@ fn has_tensors(listing: &Listing) -> bool {
 
 fn forward_table(listing: &Listing, values: Option<&Values>, options: &Options) -> Table {
     let with_shapes = has_tensors(listing);
-    let mut columns = vec!["step", "operation", "formula"];
-    columns.extend(with_shapes.then_some("shape"));
-    columns.extend(values.map(|_| "value"));
+    let mut columns = columns(["step", "operation", "formula"]);
+    columns.extend(with_shapes.then(|| "shape".into()));
+    columns.extend(values.map(|_| "value".into()));
     let row = |e: &Entry| {
         let mut row = vec![shown(e), operation(e), formula(listing, e)];
         if with_shapes {
@@ -119,7 +119,7 @@ fn quotient(listing: &Listing, of: &Entry, by: Place) -> (String, String) {
 }
 
 fn reverse_table(listing: &Listing, adjoints: &Adjoints, options: &Options) -> Table {
-    let columns = vec!["step", "adjoint", "local derivative", "is", "contribution", "added to", "sum so far"];
+    let columns = columns(["step", "adjoint", "local derivative", "is", "contribution", "added to", "sum so far"]);
     let mut rows = Vec::new();
     let mut previous = None;
     for c in &adjoints.contributions {
@@ -178,7 +178,7 @@ fn gradient_table(listing: &Listing, adjoints: &Adjoints, options: &Options) -> 
         };
         vec![Cell::new(name, Tone::Name).latex(latex), Cell::new(value, Tone::Result)]
     });
-    Table { title: "Gradient".into(), columns: vec!["derivative", "value"], rows: rows.collect() }
+    Table { title: "Gradient".into(), columns: columns(["derivative", "value"]), rows: rows.collect() }
 }
 
 /// The rules without numbers.
@@ -216,7 +216,7 @@ fn symbolic(listing: &Listing, options: &Options, heading: String) -> Report {
         }
     }
     let title = if options.forward { "Forward: tangents" } else { "Reverse: adjoints" };
-    let columns = vec!["step", "local derivative", "contribution", "added to"];
+    let columns = columns(["step", "local derivative", "contribution", "added to"]);
     let json = Json::object([
         ("expression", Json::text(&listing.model.title)),
         ("value", Json::Null),
@@ -253,7 +253,7 @@ fn tangents(listing: &Listing, values: &Values, options: &Options, heading: Stri
     let result = listing.model.graph.results()[options.output];
     for (name, direction) in &directions {
         let tangents = listing.push(values, direction)?;
-        table.columns.push(Box::leak(format!("tangent along {name}").into_boxed_str()));
+        table.columns.push(format!("tangent along {name}"));
         for (k, row) in table.rows.iter_mut().enumerate() {
             row.push(tangents[k].as_ref().map_or("".into(), |t| numeric(t, options.digits)));
             if let (Json::Object(fields), Some(t)) = (&mut json_steps[k], &tangents[k]) {
@@ -341,7 +341,7 @@ fn summary(model: &Model, point: Option<&Point>, options: &Options, heading: Str
     ];
     rows.extend(counts.iter().map(|(op, n)| vec![Cell::new(*op, Tone::Faint), Cell::new(n.to_string(), Tone::Number)]));
     let title = format!("The graph is long: a summary (--all prints its {} steps)", model.graph.len());
-    let mut tables = vec![Table { title, columns: vec!["", "count"], rows }];
+    let mut tables = vec![Table { title, columns: columns(["", "count"]), rows }];
     let mut fields = vec![
         ("expression".to_string(), Json::text(&model.title)),
         ("steps".to_string(), model.graph.len().into()),
@@ -358,7 +358,7 @@ fn summary(model: &Model, point: Option<&Point>, options: &Options, heading: Str
         rows.extend(model.inputs.iter().zip(&g).map(|(i, g)| {
             vec![Cell::new(format!("∂{name}/∂{}", i.name), Tone::Name), Cell::new(values::text(g, options.digits), Tone::Result)]
         }));
-        tables.push(Table { title: "Value and gradient".into(), columns: vec!["", "value"], rows });
+        tables.push(Table { title: "Value and gradient".into(), columns: columns(["", "value"]), rows });
         fields.insert(1, ("value".to_string(), values::json(&value)));
         let g = model.inputs.iter().zip(&g).map(|(i, g)| (i.name.clone(), values::json(g)));
         fields.insert(2, ("gradient".to_string(), Json::Object(g.collect())));

@@ -3,17 +3,22 @@
 mod account;
 mod args;
 mod derivatives;
+mod draw;
 mod explain;
 mod failure;
+mod graph;
 mod ir;
 mod lower;
+mod minimize;
 mod model;
 mod npy;
+mod plot;
 mod points;
 mod report;
 mod rules;
 mod subject;
 mod values;
+mod view;
 
 use args::{Cli, Command};
 use clap::{CommandFactory, Parser};
@@ -51,6 +56,10 @@ fn run(command: Command) -> Result<()> {
             derivatives::run(&Kind::Taylor { along: args.along, order: usize::from(args.order) }, &args.of)
         }
         Command::Check(args) => derivatives::run(&Kind::Check { tolerance: args.tolerance }, &args.of),
+        Command::Graph(args) => graph::run(&args),
+        Command::Plot(args) => plot::run(&args),
+        Command::Minimize(args) => minimize::run(&args),
+        Command::View(args) => view::run(&args),
         Command::Completions { shell } => {
             let mut out = Vec::new();
             clap_complete::generate(shell, &mut Cli::command(), "pullback", &mut out);

@@ -43,7 +43,7 @@ impl From<&str> for Cell {
 #[derive(Clone, Debug)]
 pub struct Table {
     pub title: String,
-    pub columns: Vec<&'static str>,
+    pub columns: Vec<String>,
     pub rows: Vec<Vec<Cell>>,
 }
 
@@ -70,16 +70,29 @@ pub enum Format {
     Json,
 }
 
+/// Names of columns.
+pub fn columns<const N: usize>(names: [&str; N]) -> Vec<String> {
+    names.map(String::from).to_vec()
+}
+
 impl Report {
     pub fn write(&self, format: Format) -> String {
         match format {
             Format::Text { colour } => self.text(colour),
-            Format::Plain => ascii(&self.text(false)),
+            Format::Plain => self.in_ascii().text(false),
             Format::Markdown => self.markdown(),
             Format::Latex => self.latex(),
             Format::Csv => self.csv(),
             Format::Json => format!("{}\n", self.json),
         }
+    }
+
+    /// The same without signs that a plain terminal has not got: before it is aligned, because they take more room.
+    fn in_ascii(&self) -> Report {
+        let cell = |c: &Cell| Cell { text: ascii(&c.text), ..c.clone() };
+        let rows = |t: &Table| t.rows.iter().map(|r| r.iter().map(cell).collect()).collect();
+        let table = |t: &Table| Table { title: ascii(&t.title), columns: t.columns.iter().map(|c| ascii(c)).collect(), rows: rows(t) };
+        Report { heading: ascii(&self.heading), tables: self.tables.iter().map(table).collect(), json: Json::Null }
     }
 
     fn text(&self, colour: bool) -> String {
@@ -177,7 +190,7 @@ impl Report {
             .iter()
             .map(|t| {
                 let mut out = String::new();
-                let header: Vec<String> = t.columns.iter().map(|c| csv_field(c)).collect();
+                let header: Vec<String> = t.columns.iter().map(|c| csv_field(&ascii(c))).collect();
                 let _ = writeln!(out, "{}", header.join(","));
                 for row in &t.rows {
                     let cells: Vec<String> = row.iter().map(|c| csv_field(&ascii(&c.text))).collect();
@@ -204,6 +217,7 @@ pub fn ascii(text: &str) -> String {
             '·' => "*".to_string(),
             '…' => "..".to_string(),
             '×' => "x".to_string(),
+            '²' => "2".to_string(),
             c if c.is_ascii() => c.to_string(),
             c => c.escape_unicode().to_string(),
         })

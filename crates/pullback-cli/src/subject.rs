@@ -177,3 +177,13 @@ pub fn write_out(out: Option<&PathBuf>, bytes: &[u8]) -> Result<()> {
         }
     }
 }
+
+impl Function {
+    /// The function for inputs of these shapes, whatever its value there.
+    pub fn shaped<'a>(&'a self, point: &Point) -> Result<Held<'a>> {
+        match self {
+            Function::Formula(f) => f.model(point).map(Held::Owned),
+            Function::Graph(m) => m.check_shapes(point).map(|()| Held::Borrowed(m)),
+        }
+    }
+}

@@ -58,7 +58,7 @@ macro_rules! functions {
             }
 
             /// The partial derivatives at `x`, where the value is `y`.
-            #[allow(unused_variables, reason = "partials that read nothing look no name up")]
+            #[allow(unused_variables)] // Partials that read nothing look no name up.
             pub(crate) fn partials<N: Number>(self, x: &[N], y: N) -> Vec<N> where f64: Into<N> {
                 match self {
                     $(Function::$P => {

@@ -26,12 +26,12 @@ mod number_format;
 #[path = "../../pullback/src/number.rs"]
 mod number;
 mod parser;
+pub mod picture;
 mod plain;
 mod problem;
 mod program;
 pub mod scalar;
 #[path = "../../pullback/src/scalar/special.rs"]
-#[allow(dead_code, reason = "the library tests them")]
 mod special;
 pub mod symbolic;
 #[cfg(target_arch = "wasm32")]

@@ -14,7 +14,7 @@ const KEYWORDS: &[&str] = &["let", "if", "then", "else", "and", "or", "not"];
 ///
 /// ```
 /// let program = pullback_expr::parse("let r = sqrt(x^2 + y^2)\nr, atan2(y, x)").unwrap();
-/// assert_eq!(program.outputs(), ["out1", "out2"]);
+/// assert_eq!(program.outputs(), ["f1", "f2"]);
 /// ```
 pub fn parse(text: &str) -> Result<Program, Problem> {
     let program = Parser::new(text)?.program()?;

@@ -213,7 +213,9 @@ impl Program {
     pub fn outputs(&self) -> Vec<String> {
         let outputs: Vec<&Statement> = self.statements.iter().filter(|s| !s.is_let).collect();
         let taken = |name: &str| self.inputs.iter().any(|i| i == name);
-        let stem = if taken("y") || taken("y1") { "out" } else { "y" };
+        // A name that no input has.
+        let free = |stem: &&str| !taken(stem) && !taken(&format!("{stem}1"));
+        let stem = ["y", "f", "out", "result"].into_iter().find(free).unwrap_or("output");
         let name = |(k, s): (usize, &&Statement)| match (&s.name, outputs.len()) {
             (Some(name), _) => name.clone(),
             (None, 1) => stem.to_string(),
