@@ -168,6 +168,8 @@ fn scene(picture: &Picture, direction: Direction) -> Scene {
     let placed = picture.layout(direction);
     let sizes = picture.sizes();
     let mut scene = Scene::new(placed.width, placed.height);
+    // Above all lines.
+    let mut labels = Vec::new();
     for (a, route) in picture.arrows.iter().zip(&placed.routes) {
         let mut points = vec![route[0]];
         for pair in route.windows(2) {
@@ -188,9 +190,15 @@ fn scene(picture: &Picture, direction: Direction) -> Scene {
         if let Some(amount) = &a.amount {
             let k = (route.len() - 1) / 2;
             let at = ((route[k].0 + route[k + 1].0) / 2.0, (route[k].1 + route[k + 1].1) / 2.0 - 4.0);
-            scene.text(at, 10.5, Anchor::Middle, ADJOINT, amount);
+            let half = amount.chars().count() as f64 * 3.3;
+            let (fill, line) = ("#ffffff", "#ffffff");
+            let (x, y, width, height) = (at.0 - half, at.1 - 9.0, 2.0 * half, 11.0);
+            labels.push(Shape::Rect { x, y, width, height, radius: 3.0, fill, line, dashed: false });
+            let (x, y, text) = (at.0, at.1, amount.clone());
+            labels.push(Shape::Text { x, y, size: 10.5, anchor: Anchor::Middle, colour: ADJOINT, text });
         }
     }
+    scene.shapes.append(&mut labels);
     for ((n, size), centre) in picture.nodes.iter().zip(&sizes).zip(&placed.centres) {
         let (x, y) = (centre.0 - size.0 / 2.0, centre.1 - size.1 / 2.0);
         let (width, height) = *size;

@@ -155,7 +155,8 @@ impl State {
             Method::Adam => Some(self.adam(x, g)),
             Method::Lbfgs => {
                 let direction = self.quasi_newton(x, g);
-                line_search(f, x, y, g, &direction).or_else(|| {
+                let found = wolfe(f, x, y, g, &direction).or_else(|| line_search(f, x, y, g, &direction));
+                found.or_else(|| {
                     // What was learnt elsewhere may mislead here: once more along the gradient alone.
                     self.pairs.clear();
                     line_search(f, x, y, g, &moved(&vec![0.0; x.len()], g, -1.0))
@@ -220,6 +221,27 @@ fn line_search(f: &Objective, x: &[f64], y: f64, g: &[f64], direction: &[f64]) -
             return Some(next);
         }
         t /= 2.0;
+    }
+    None
+}
+
+/// A step that descends enough and is long enough that the slope has flattened (Wolfe), by bisection: so that every step teaches
+/// L-BFGS a positive curvature.
+fn wolfe(f: &Objective, x: &[f64], y: f64, g: &[f64], direction: &[f64]) -> Option<Vec<f64>> {
+    let slope = dot(g, direction);
+    let (mut low, mut high, mut t) = (0.0, f64::INFINITY, 1.0);
+    for _ in 0..40 {
+        let next = moved(x, direction, t);
+        let (value, gradient) = f.gradient(&next);
+        // Written so that NaN is too long.
+        if !(value <= y + 1e-4 * t * slope) {
+            high = t;
+        } else if dot(&gradient, direction) < 0.9 * slope {
+            low = t;
+        } else {
+            return (next != x).then_some(next);
+        }
+        t = if high.is_finite() { (low + high) / 2.0 } else { 2.0 * low };
     }
     None
 }

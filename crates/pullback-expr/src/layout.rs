@@ -27,8 +27,8 @@ pub struct Layout {
 
 /// The gap between nodes of one layer.
 const BESIDE: f64 = 18.0;
-/// The gap between layers.
-const BETWEEN: f64 = 46.0;
+/// The gap between layers from left to right, where the numbers on the arrows stand, and from top to bottom.
+const BETWEEN: (f64, f64) = (86.0, 52.0);
 /// The room around the whole.
 const MARGIN: f64 = 16.0;
 const SWEEPS: usize = 6;
@@ -54,6 +54,7 @@ struct Spot {
 pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)], direction: Direction) -> Layout {
     let breadth = |s: &(f64, f64)| if direction == Direction::Right { s.1 } else { s.0 };
     let depth = |s: &(f64, f64)| if direction == Direction::Right { s.0 } else { s.1 };
+    let between = if direction == Direction::Right { BETWEEN.0 } else { BETWEEN.1 };
     let layers = layers(sizes.len(), edges);
     let mut spots: Vec<Spot> = (layers.iter().zip(sizes))
         .map(|(layer, s)| Spot { layer: *layer, breadth: breadth(s), above: Vec::new(), below: Vec::new(), at: 0.0 })
@@ -71,7 +72,7 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)], direction: Directi
     let mut next = MARGIN;
     for t in &thickness {
         middle.push(next + t / 2.0);
-        next += t + BETWEEN;
+        next += t + between;
     }
     let low = spots.iter().map(|s| s.at - s.breadth / 2.0).fold(f64::INFINITY, f64::min);
     let high = spots.iter().map(|s| s.at + s.breadth / 2.0).fold(f64::NEG_INFINITY, f64::max);
@@ -94,7 +95,7 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)], direction: Directi
         points
     });
     let routes = routes.collect();
-    let (along, across) = ((next - BETWEEN).max(0.0) + MARGIN, across + 2.0 * MARGIN);
+    let (along, across) = ((next - between).max(0.0) + MARGIN, across + 2.0 * MARGIN);
     let (width, height) = if direction == Direction::Right { (along, across) } else { (across, along) };
     Layout { centres, routes, width, height }
 }
