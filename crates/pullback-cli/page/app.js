@@ -5,10 +5,12 @@ const $ = (id) => document.getElementById(id);
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const data = JSON.parse($("data").textContent);
 const ROWS = 400; // More rows than this are shown in part.
+const LARGE = 600; // Of more nodes than this only those in view are drawn.
 
 let engine = null;
 let shown = null; // What the engine said last.
 let stages = []; // {node} for a forward step, {seed} for the start of the sweep, {arrow} for a contribution.
+let steps = 0; // How many of them are forward steps.
 let stage = 0;
 let view = { x: 0, y: 0, w: 1, h: 1 };
 let timer = null;
@@ -34,12 +36,18 @@ async function start() {
 
 const narrow = () => window.matchMedia("(max-width: 800px)").matches;
 
-function ask(expression, point) {
-  const bytes = new TextEncoder().encode([expression, point, narrow() ? "down" : "right"].join("\0"));
+function ask(expression, point, direction) {
+  const bytes = new TextEncoder().encode([expression, point, direction].join("\0"));
   const at = engine.room(bytes.length);
   new Uint8Array(engine.memory.buffer, at, bytes.length).set(bytes);
   const answer = engine.run();
-  return JSON.parse(new TextDecoder().decode(new Uint8Array(engine.memory.buffer, answer, engine.length())));
+  return { direction, ...JSON.parse(new TextDecoder().decode(new Uint8Array(engine.memory.buffer, answer, engine.length()))) };
+}
+
+// How large the whole graph can be drawn.
+function scaled(graph) {
+  const box = $("graph").getBoundingClientRect();
+  return Math.min(1.35, box.width / graph.width, box.height / graph.height);
 }
 
 const point = {}; // The text of the value of each input.
@@ -47,8 +55,14 @@ for (const part of data.point || []) point[part.name] = part.value;
 
 function compute(fitted) {
   const text = Object.entries(point).map(([n, v]) => `${n}=${v}`).join(",");
-  const answer = ask($("expression").value, text);
+  const first = shown && shown.direction && !fitted ? shown.direction : narrow() ? "down" : "right";
+  let answer = ask($("expression").value, text, first);
   if (answer.error) return complain(answer.error);
+  // If it gets small, the other way may fit better.
+  if (fitted && answer.nodes.length < LARGE && scaled(answer) < 0.9) {
+    const other = ask($("expression").value, text, first === "down" ? "right" : "down");
+    if (scaled(other) > scaled(answer)) answer = other;
+  }
   $("error").hidden = true;
   $("expression").removeAttribute("aria-invalid");
   show(answer, fitted);
@@ -78,13 +92,15 @@ function show(answer, fitted) {
   shown = answer;
   stages = [];
   answer.nodes.forEach((n, k) => { if (n.operation !== "input") stages.push({ node: k }); });
+  steps = stages.length;
   if (answer.outputs.length && answer.nodes[answer.outputs[0].node].adjoint !== null) stages.push({ seed: answer.outputs[0].node });
   answer.arrows.forEach((a, k) => { if (a.amount !== null) stages.push({ arrow: k }); });
   stage = atEnd || !same ? stages.length : Math.min(stage, stages.length);
   $("stage").max = stages.length;
   if (!same) inputs();
-  draw();
+  drawn = null;
   if (fitted || !same) fit();
+  draw();
   tell();
 }
 
@@ -134,13 +150,19 @@ function written(input) {
 
 function draw() {
   const { nodes, arrows } = shown;
-  const parts = ['<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>'];
+  const parts = ['<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerUnits="userSpaceOnUse" markerWidth="9" markerHeight="9" orient="auto-start-reverse"><path d="M0 0 8 4 0 8z"/></marker></defs>'];
+  const large = nodes.length > LARGE;
+  const near = { x: view.x - view.w / 2, y: view.y - view.h / 2, w: 2 * view.w, h: 2 * view.h };
+  drawn = large ? near : null;
+  const inside = ([x, y]) => !large || (x > near.x && x < near.x + near.w && y > near.y && y < near.y + near.h);
   arrows.forEach((a, k) => {
+    if (!inside(nodes[a.from].centre) && !inside(nodes[a.to].centre)) return;
     const [x, y] = middle(a.route);
     const text = a.amount === null ? "" : `<text x="${x}" y="${y - 3}">${escape(a.amount)}</text>`;
     parts.push(`<g class="arrow" id="a${k}"><path d="${curve(a.route)}"/>${text}</g>`);
   });
   nodes.forEach((n, k) => {
+    if (!inside(n.centre)) return;
     const [x, y] = n.centre, [w, h] = n.size;
     const head = n.name + (n.formula ? ` = ${n.formula}` : "") + (n.given ? ` = ${n.given}` : "");
     parts.push(`<g class="node${n.operation === "input" ? " input" : ""}" id="n${k}" data-name="${escape(n.name)}">
@@ -150,13 +172,21 @@ function draw() {
       <text class="a" x="${x}" y="${y + 22}"></text></g>`);
   });
   $("graph").innerHTML = parts.join("");
-  place();
   paint(true);
+}
+
+// What of a large graph is drawn goes with the view.
+let drawn = null;
+let redraw = 0;
+function moved() {
+  if (!drawn || redraw) return;
+  const out = view.x < drawn.x || view.y < drawn.y || view.x + view.w > drawn.x + drawn.w || view.y + view.h > drawn.y + drawn.h;
+  if (out || view.w < drawn.w / 6) redraw = requestAnimationFrame(() => { redraw = 0; draw(); });
 }
 
 // A curve through the points, flat at both ends.
 function curve(p) {
-  const down = narrow() && !data.picture;
+  const down = shown.direction === "down";
   let d = `M${p[0]}`;
   for (let k = 1; k < p.length; k++) {
     const [a, b] = [p[k - 1], p[k]];
@@ -172,7 +202,7 @@ function middle(p) {
 }
 
 // What has arrived at a node after the first `to` stages.
-const painted = { stage: 0 };
+const painted = { stage: 0, now: [], sums: new Map() };
 function paint(all) {
   const set = (id, name, on) => { const e = $(id); if (e) e.classList.toggle(name, on); };
   const adjoint = (k, text) => { const e = $(`n${k}`); if (e) { e.querySelector(".a").textContent = text === null ? "" : `adj ${text}`; e.classList.toggle("quiet", text === null); } };
@@ -196,49 +226,50 @@ function paint(all) {
   }
   function arrive(k, text) { const list = painted.sums.get(k) || []; list.push(text); painted.sums.set(k, list); adjoint(k, text); }
   function leave(k) { const list = painted.sums.get(k); list.pop(); adjoint(k, list.length ? list[list.length - 1] : null); }
-  document.querySelectorAll("#graph .now").forEach((e) => e.classList.remove("now", "back"));
+  if (!all) painted.now.forEach((id) => { set(id, "now", false); set(id, "back", false); });
+  painted.now = [];
   const s = stages[stage - 1];
   if (!s || stage === stages.length) return;
   const back = s.node === undefined;
   const at = s.arrow === undefined ? s.node ?? s.seed : shown.arrows[s.arrow].from;
   set(`n${at}`, "now", true);
   set(`n${at}`, "back", back);
-  if (s.arrow !== undefined) set(`a${s.arrow}`, "now", true);
-  follow(at);
+  painted.now.push(`n${at}`);
+  if (s.arrow !== undefined) { set(`a${s.arrow}`, "now", true); painted.now.push(`a${s.arrow}`); }
+  if (!all) follow(at);
 }
 
 // ---- words and tables ----
 
 function tell() {
   const { nodes, arrows, outputs } = shown;
-  const forward = stages.filter((s) => s.node !== undefined);
-  const reverse = stages.filter((s) => s.node === undefined);
-  const inForward = stage <= forward.length;
   $("stage").value = stage;
-  $("count").textContent = stage === stages.length ? `done (${stages.length})` : inForward ? `forward ${stage} / ${forward.length}` : `reverse ${stage - forward.length} / ${reverse.length}`;
+  $("count").textContent = stage === stages.length ? `done (${stages.length})` : stage <= steps ? `forward ${stage} / ${steps}` : `reverse ${stage - steps} / ${stages.length - steps}`;
   for (const id of ["first", "back"]) $(id).disabled = stage === 0;
   for (const id of ["next", "last"]) $(id).disabled = stage === stages.length;
   $("now").innerHTML = words();
   const rowOf = (cells, when) => `<tr class="${when < stage ? "" : "later"}${when === stage - 1 && stage < stages.length ? " current" : ""}">${cells}</tr>`;
-  const cut = (rows, current) => {
-    if (rows.length <= ROWS) return rows.join("");
-    const from = Math.max(0, Math.min(current - ROWS / 2, rows.length - ROWS));
+  // Rows around the current one, of those that `row` writes.
+  const cut = (count, current, row) => {
+    const from = Math.max(0, Math.min(current - ROWS / 2, count - ROWS)), to = Math.min(count, from + ROWS);
     const note = (n, where) => (n > 0 ? `<tr class="later"><td colspan="4">${n} more ${where}</td></tr>` : "");
-    return note(from, "before") + rows.slice(from, from + ROWS).join("") + note(rows.length - from - ROWS, "after");
+    let rows = note(from, "before");
+    for (let k = from; k < to; k++) rows += row(k);
+    return rows + note(count - to, "after");
   };
-  const fixed = nodes.filter((n) => n.operation === "input").map((n) => rowOf(`<td>${escape(n.name)}</td><td></td><td class="value">${escape(n.value ?? "")}</td>`, -1));
-  const values = forward.map((s, k) => {
-    const n = nodes[s.node];
-    return rowOf(`<td>${escape(n.name)}${n.given ? ` = ${escape(n.given)}` : ""}</td><td>${escape(n.formula)}</td><td class="value">${escape(n.value ?? "")}</td>`, k);
+  const fixed = nodes.findIndex((n) => n.operation !== "input");
+  const inputs = fixed < 0 ? nodes.length : fixed;
+  $("forward").innerHTML = "<tr><th>step</th><th>formula</th><th>value</th></tr>" + cut(inputs + steps, inputs + stage, (k) => {
+    const n = nodes[k < inputs ? k : stages[k - inputs].node];
+    return rowOf(`<td>${escape(n.name)}${n.given ? ` = ${escape(n.given)}` : ""}</td><td>${escape(n.formula)}</td><td class="value">${escape(n.value ?? "")}</td>`, k - inputs);
   });
-  $("forward").innerHTML = "<tr><th>step</th><th>formula</th><th>value</th></tr>" + cut(fixed.concat(values), fixed.length + stage);
-  const adjoints = reverse.map((s, k) => {
-    const when = forward.length + k;
-    if (s.seed !== undefined) return rowOf(`<td>${escape(nodes[s.seed].name)}</td><td>the output itself</td><td class="adjoint">1</td><td class="adjoint">1</td>`, when);
+  $("reverse").innerHTML = "<tr><th>from → to</th><th>local derivative</th><th>adds</th><th>sum</th></tr>" + cut(stages.length - steps, stage - steps, (k) => {
+    const s = stages[steps + k];
+    if (s.seed !== undefined) return rowOf(`<td>${escape(nodes[s.seed].name)}</td><td>the output itself</td><td class="adjoint">1</td><td class="adjoint">1</td>`, steps + k);
     const a = arrows[s.arrow];
-    return rowOf(`<td>${escape(nodes[a.to].name)} → ${escape(nodes[a.from].name)}</td><td>${escape(a.rule)}${a.slope === null ? "" : ` = ${escape(a.slope)}`}</td><td class="adjoint">${escape(a.amount)}</td><td class="adjoint">${escape(a.sum)}</td>`, when);
+    const slope = a.slope === null || a.slope === a.rule ? "" : ` = ${escape(a.slope)}`;
+    return rowOf(`<td>${escape(nodes[a.to].name)} → ${escape(nodes[a.from].name)}</td><td>${escape(a.rule)}${slope}</td><td class="adjoint">${escape(a.amount)}</td><td class="adjoint">${escape(a.sum)}</td>`, steps + k);
   });
-  $("reverse").innerHTML = "<tr><th>from → to</th><th>local derivative</th><th>adds</th><th>sum</th></tr>" + cut(adjoints, stage - forward.length);
   const output = outputs.length ? outputs[0].name : "y";
   const gradient = nodes.map((n, k) => [n, k]).filter(([n]) => n.operation === "input").slice(0, ROWS);
   $("gradient").innerHTML = gradient.map(([n, k]) => {
@@ -282,12 +313,15 @@ function play() {
   timer = setInterval(() => { go(stage + 1); if (stage === stages.length) play(); }, 750);
 }
 
-function place() { $("graph").setAttribute("viewBox", `${view.x} ${view.y} ${view.w} ${view.h}`); }
+function place() {
+  $("graph").setAttribute("viewBox", `${view.x} ${view.y} ${view.w} ${view.h}`);
+  moved();
+}
 
 // All of it, or as much as stays readable.
 function fit() {
   const box = $("graph").getBoundingClientRect();
-  const scale = Math.max(0.4, Math.min(1.35, box.width / shown.width, box.height / shown.height));
+  const scale = Math.max(0.5, scaled(shown));
   view.w = box.width / scale;
   view.h = box.height / scale;
   const whole = shown.width * scale <= box.width + 1 && shown.height * scale <= box.height + 1;

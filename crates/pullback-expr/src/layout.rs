@@ -100,7 +100,7 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)], direction: Directi
     Layout { centres, routes, width, height }
 }
 
-/// The layer of each node: the longest way to it; a node without predecessors stands right before its first user.
+/// The layer of each node: the longest way to it, and then as late as its users allow, so that a term stands beside its sum.
 fn layers(n: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     let mut layer = vec![0; n];
     let mut sorted = edges.to_vec();
@@ -108,16 +108,14 @@ fn layers(n: usize, edges: &[(usize, usize)]) -> Vec<usize> {
     for (from, to) in &sorted {
         layer[*to] = layer[*to].max(layer[*from] + 1);
     }
-    let mut is_source = vec![true; n];
-    let mut first_user = vec![usize::MAX; n];
-    for (from, to) in edges {
-        is_source[*to] = false;
-        first_user[*from] = first_user[*from].min(layer[*to]);
+    let mut latest = vec![usize::MAX; n];
+    sorted.sort_unstable_by_key(|e| std::cmp::Reverse(e.0));
+    for (from, to) in &sorted {
+        // The users of a node come after it, and are settled.
+        let user = if latest[*to] == usize::MAX { layer[*to] } else { latest[*to] };
+        latest[*from] = latest[*from].min(user - 1);
     }
-    for k in (0..n).filter(|k| is_source[*k] && first_user[*k] != usize::MAX) {
-        layer[k] = first_user[k] - 1;
-    }
-    layer
+    latest.iter().zip(&layer).map(|(late, early)| if *late == usize::MAX { *early } else { *late }).collect()
 }
 
 /// Breaks long edges into short ones, unless that would be more places than nodes by far. Returns the places of each edge.
@@ -133,12 +131,12 @@ fn route(spots: &mut Vec<Spot>, edges: &[(usize, usize)]) -> Vec<Vec<usize>> {
                 way.push(spots.len());
                 spots.push(Spot { layer, breadth: 2.0, above: Vec::new(), below: Vec::new(), at: 0.0 });
             }
-            let mut previous = *from;
-            for next in way.iter().copied().chain(std::iter::once(*to)) {
-                spots[previous].below.push(next);
-                spots[next].above.push(previous);
-                previous = next;
-            }
+        }
+        let mut previous = *from;
+        for next in way.iter().copied().chain(std::iter::once(*to)) {
+            spots[previous].below.push(next);
+            spots[next].above.push(previous);
+            previous = next;
         }
         ways.push(way);
     }

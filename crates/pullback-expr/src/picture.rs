@@ -75,12 +75,14 @@ pub const CHARACTER: (f64, f64) = (7.4, 17.0);
 impl Picture {
     /// The width and height of each box: room for an adjoint too, so that nothing moves when one arrives.
     pub fn sizes(&self) -> Vec<(f64, f64)> {
-        let size = |n: &Node| {
-            let lines = n.lines();
-            let longest = lines.iter().map(|l| l.chars().count()).max().unwrap_or(0);
-            (longest as f64 * CHARACTER.0 + 18.0, 3.0 * CHARACTER.1 + 10.0)
-        };
-        self.nodes.iter().map(size).collect()
+        // On the way an adjoint may be longer than in the end.
+        let mut longest: Vec<usize> =
+            self.nodes.iter().map(|n| n.lines().iter().map(|l| l.chars().count()).max().unwrap_or(0)).collect();
+        for a in &self.arrows {
+            let sum = a.sum.as_ref().map_or(0, |s| s.chars().count() + "adj ".len());
+            longest[a.from] = longest[a.from].max(sum);
+        }
+        longest.into_iter().map(|n| (n as f64 * CHARACTER.0 + 18.0, 3.0 * CHARACTER.1 + 10.0)).collect()
     }
 
     /// Places for nodes and arrows.
