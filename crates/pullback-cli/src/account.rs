@@ -172,7 +172,8 @@ impl<'a> Listing<'a> {
         }
         for k in (0..self.steps.len()).rev() {
             let places: Vec<Place> = (0..values.steps[k].len()).map(|slot| Place::Step(k, slot)).collect();
-            let slots: Vec<usize> = places.iter().map(|p| self.entry(*p).expect("every output is an entry")).collect();
+            let slots: Vec<usize> =
+                places.iter().map(|p| self.entry(*p).expect("every output is an entry")).collect();
             if slots.iter().all(|e| adjoints[*e].is_none()) {
                 continue;
             }
@@ -180,8 +181,11 @@ impl<'a> Listing<'a> {
             let args = self.steps[k].args();
             let x: Vec<Tensor> = moving.iter().map(|i| self.value(values, args[*i]).clone()).collect();
             let (y, pull) = vjp(self.alone(k, &moving, values), &x);
-            let g: Vec<Tensor> =
-                slots.iter().zip(&y).map(|(e, y)| adjoints[*e].clone().unwrap_or_else(|| y.zeros_like())).collect();
+            let g: Vec<Tensor> = slots
+                .iter()
+                .zip(&y)
+                .map(|(e, y)| adjoints[*e].clone().unwrap_or_else(|| y.zeros_like()))
+                .collect();
             let amounts = pull(&g);
             let is_number = |t: &Tensor| t.rank() == 0;
             let slopes = (y.len() == 1 && is_number(&y[0])).then(|| pull(&vec![y[0].ones_like()]));
@@ -194,7 +198,14 @@ impl<'a> Listing<'a> {
                 adjoints[to] = Some(sum.clone());
                 let slope = slopes.as_ref().filter(|_| is_number(&x[j])).map(|s| s[j].item());
                 let amount = amounts[j].clone();
-                contributions.push(Contribution { from: places[0], operand: *i, to: args[*i], slope, amount, sum });
+                contributions.push(Contribution {
+                    from: places[0],
+                    operand: *i,
+                    to: args[*i],
+                    slope,
+                    amount,
+                    sum,
+                });
             }
         }
         Ok(Adjoints { adjoints, contributions })

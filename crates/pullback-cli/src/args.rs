@@ -30,7 +30,9 @@ pub enum Command {
     #[command(after_help = "Example: pullback explain 'x1*x2 + sin(x1)' --at x1=2,x2=3")]
     Explain(Explain),
     /// The value and the gradient
-    #[command(after_help = "Example: pullback grad 'x^2*y' --at x=3,y=2 --json\n         pullback grad 'x^2*y' --points points.csv --csv")]
+    #[command(
+        after_help = "Example: pullback grad 'x^2*y' --at x=3,y=2 --json\n         pullback grad 'x^2*y' --points points.csv --csv"
+    )]
     Grad(Derivative),
     /// All first derivatives of all outputs
     #[command(after_help = "Example: pullback jacobian 'r*cos(t), r*sin(t)' --at r=2,t=pi/6")]
@@ -48,13 +50,19 @@ pub enum Command {
     #[command(after_help = "Example: pullback check 'sin(x)*exp(y)' --at x=1,y=0.5")]
     Check(Check),
     /// The computation graph with values and adjoints
-    #[command(after_help = "Example: pullback graph '(x + y)^2' --at x=2,y=3\n         pullback graph '(x + y)^2' --at x=2,y=3 --svg > graph.svg")]
+    #[command(
+        after_help = "Example: pullback graph '(x + y)^2' --at x=2,y=3\n         pullback graph '(x + y)^2' --at x=2,y=3 --svg > graph.svg"
+    )]
     Graph(Graph),
     /// A function of one variable with its derivatives, or level lines and the gradient field of one of two
-    #[command(after_help = "Example: pullback plot 'sin(x)' --range -6..6 --derivatives 2\n         pullback plot 'x^2 - y^2' --range -2..2 --svg > field.svg")]
+    #[command(
+        after_help = "Example: pullback plot 'sin(x)' --range -6..6 --derivatives 2\n         pullback plot 'x^2 - y^2' --range -2..2 --svg > field.svg"
+    )]
     Plot(Plot),
     /// Searches a minimum from a start point
-    #[command(after_help = "Example: pullback minimize '(1-x)^2 + 100*(y-x^2)^2' --from x=-1.2,y=1 --plot path.svg")]
+    #[command(
+        after_help = "Example: pullback minimize '(1-x)^2 + 100*(y-x^2)^2' --from x=-1.2,y=1 --plot path.svg"
+    )]
     Minimize(Minimize),
     /// Evaluates a graph file
     #[command(after_help = "Example: pullback run net.ir --input x.npy --input weights.safetensors --grad")]

@@ -87,7 +87,9 @@ impl Flat<'_> {
     fn need_number(&self, what: &str) -> Result<()> {
         match self.output_names().len() {
             1 => Ok(()),
-            n => Err(Failure::new(format!("{what} needs one number as the result, there are {n}; use jacobian, or sum(..)"))),
+            n => Err(Failure::new(format!(
+                "{what} needs one number as the result, there are {n}; use jacobian, or sum(..)"
+            ))),
         }
     }
 
@@ -104,7 +106,9 @@ impl Flat<'_> {
                 Some((_, array)) if array.shape == x.shape() => crate::model::tensor(array).cast(x.dtype()),
                 Some((name, array)) => {
                     let (wanted, shape) = (x.shape(), &array.shape);
-                    return Err(Failure::new(format!("--along: `{name}` has the shape {wanted:?}, not {shape:?}")));
+                    return Err(Failure::new(format!(
+                        "--along: `{name}` has the shape {wanted:?}, not {shape:?}"
+                    )));
                 }
             });
         }
@@ -147,7 +151,9 @@ fn compute(kind: &Kind, flat: &Flat) -> Result<Matrix> {
             let direction = match along {
                 Some(text) => flat.direction(text)?,
                 None if names.len() == 1 => x.ones_like(),
-                None => return Err(Failure::new("there is more than one number to vary: say --along x=1,y=0")),
+                None => {
+                    return Err(Failure::new("there is more than one number to vary: say --along x=1,y=0"));
+                }
             };
             let series = taylor(|x: &Tensor| flat.run(x), &x, &direction, *order);
             let rows = flat.output_names();
@@ -240,7 +246,8 @@ fn verdict(kind: &Kind, results: &[Answer]) -> Result<()> {
             // Written so that NaN fails.
             if !(error <= tolerance * (1.0 + g.abs())) {
                 let name = &a.matrix.columns[k];
-                let message = format!("the derivative with respect to {name} differs from the difference by {error:e}");
+                let message =
+                    format!("the derivative with respect to {name} differs from the difference by {error:e}");
                 return Err(Failure { message, code: NO });
             }
         }
@@ -278,14 +285,22 @@ fn name_of(kind: &Kind, a: &Answer, row: usize, column: usize) -> String {
 fn one(kind: &Kind, a: &Answer, digits: Digits) -> Report {
     let m = &a.matrix;
     let cell = |v: f64| Cell::new(number(v, digits), Tone::Result);
-    let values = a.value.iter().map(|(n, v)| vec![Cell::new(n, Tone::Name), Cell::new(values::text(v, digits), Tone::Result)]);
-    let value_table = Table { title: "Value".into(), columns: columns(["output", "value"]), rows: values.collect() };
+    let values = a
+        .value
+        .iter()
+        .map(|(n, v)| vec![Cell::new(n, Tone::Name), Cell::new(values::text(v, digits), Tone::Result)]);
+    let value_table =
+        Table { title: "Value".into(), columns: columns(["output", "value"]), rows: values.collect() };
     let n = m.columns.len();
     let table = match kind {
         Kind::Gradient | Kind::Product { .. } => {
             let title = if matches!(kind, Kind::Gradient) { "Gradient" } else { "Hessian times vector" };
             let row = |k: usize| vec![Cell::new(name_of(kind, a, 0, k), Tone::Name), cell(m.data[k])];
-            Table { title: title.into(), columns: columns(["derivative", "value"]), rows: (0..n).map(row).collect() }
+            Table {
+                title: title.into(),
+                columns: columns(["derivative", "value"]),
+                rows: (0..n).map(row).collect(),
+            }
         }
         Kind::Check { .. } => {
             let row = |k: usize| {
@@ -331,7 +346,11 @@ fn table_of_points(kind: &Kind, results: &[Answer], digits: Digits) -> Report {
         known.chain(a.matrix.data.iter().map(|v| Cell::new(number(*v, digits), Tone::Result))).collect()
     };
     let table = Table { title: String::new(), columns, rows: results.iter().map(row).collect() };
-    Report { heading: String::new(), tables: vec![table], json: Json::list(results.iter().map(|a| json(kind, a))) }
+    Report {
+        heading: String::new(),
+        tables: vec![table],
+        json: Json::list(results.iter().map(|a| json(kind, a))),
+    }
 }
 
 fn json(kind: &Kind, a: &Answer) -> Json {
@@ -360,10 +379,15 @@ fn json(kind: &Kind, a: &Answer) -> Json {
         Kind::Jacobian | Kind::Hessian => {
             fields.push(("rows".into(), names(&m.rows)));
             fields.push(("columns".into(), names(&m.columns)));
-            fields.push((if matches!(kind, Kind::Jacobian) { "jacobian" } else { "hessian" }.into(), matrix()));
+            fields
+                .push((if matches!(kind, Kind::Jacobian) { "jacobian" } else { "hessian" }.into(), matrix()));
         }
         Kind::Taylor { .. } => {
-            let series = m.rows.iter().zip(m.data.chunks(n)).map(|(r, c)| (r.clone(), Json::list(c.iter().map(|v| Json::Number(*v)))));
+            let series = m
+                .rows
+                .iter()
+                .zip(m.data.chunks(n))
+                .map(|(r, c)| (r.clone(), Json::list(c.iter().map(|v| Json::Number(*v)))));
             fields.push(("coefficients".into(), Json::Object(series.collect())));
         }
         Kind::Check { .. } => {

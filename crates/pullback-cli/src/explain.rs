@@ -119,7 +119,8 @@ fn quotient(listing: &Listing, of: &Entry, by: Place) -> (String, String) {
 }
 
 fn reverse_table(listing: &Listing, adjoints: &Adjoints, options: &Options) -> Table {
-    let columns = columns(["step", "adjoint", "local derivative", "is", "contribution", "added to", "sum so far"]);
+    let columns =
+        columns(["step", "adjoint", "local derivative", "is", "contribution", "added to", "sum so far"]);
     let mut rows = Vec::new();
     let mut previous = None;
     for c in &adjoints.contributions {
@@ -171,7 +172,8 @@ fn gradient_table(listing: &Listing, adjoints: &Adjoints, options: &Options) -> 
     let output = &listing.model.outputs[options.output];
     let rows = listing.model.inputs.iter().enumerate().map(|(k, input)| {
         let name = format!("∂{output}/∂{}", input.name);
-        let latex = format!("\\frac{{\\partial {}}}{{\\partial {}}}", latex_name(output), latex_name(&input.name));
+        let latex =
+            format!("\\frac{{\\partial {}}}{{\\partial {}}}", latex_name(output), latex_name(&input.name));
         let value = match &adjoints.adjoints[k] {
             Some(g) => values::text(g, options.digits),
             None => "0".to_string(),
@@ -209,9 +211,11 @@ fn symbolic(listing: &Listing, options: &Options, heading: String) -> Report {
             ]));
             rows.push(vec![
                 Cell::new(&e.name, Tone::Name).latex(latex_name(&e.name)),
-                Cell::new(format!("{name} = {}", plain[k]), Tone::Plain).latex(format!("{latex_quotient} = {}", latex[k])),
+                Cell::new(format!("{name} = {}", plain[k]), Tone::Plain)
+                    .latex(format!("{latex_quotient} = {}", latex[k])),
                 Cell::new(product, Tone::Number).latex(latex_product),
-                Cell::new(format!("→ {}", mark(target)), Tone::Name).latex(format!("\\to {over}{{{}}}", latex_name(target))),
+                Cell::new(format!("→ {}", mark(target)), Tone::Name)
+                    .latex(format!("\\to {over}{{{}}}", latex_name(target))),
             ]);
         }
     }
@@ -231,7 +235,9 @@ fn product(adjoint: &str, slope: &str) -> String {
     match slope {
         "1" => adjoint.to_string(),
         "-1" => format!("-{adjoint}"),
-        s if s.contains(" + ") || s.contains(" - ") || s.starts_with('-') || s.contains(" if ") => format!("{adjoint} · ({s})"),
+        s if s.contains(" + ") || s.contains(" - ") || s.starts_with('-') || s.contains(" if ") => {
+            format!("{adjoint} · ({s})")
+        }
         s => format!("{adjoint} · {s}"),
     }
 }
@@ -239,7 +245,12 @@ fn product(adjoint: &str, slope: &str) -> String {
 /// One column of tangents for each direction.
 fn tangents(listing: &Listing, values: &Values, options: &Options, heading: String) -> Result<Report> {
     let unit = |k: usize| -> Vec<Tensor> {
-        values.inputs.iter().enumerate().map(|(j, v)| if j == k { v.ones_like() } else { v.zeros_like() }).collect()
+        values
+            .inputs
+            .iter()
+            .enumerate()
+            .map(|(j, v)| if j == k { v.ones_like() } else { v.zeros_like() })
+            .collect()
     };
     let inputs = &listing.model.inputs;
     let directions: Vec<(String, Vec<Tensor>)> = match &options.along {
@@ -248,7 +259,8 @@ fn tangents(listing: &Listing, values: &Values, options: &Options, heading: Stri
     };
     let mut table = forward_table(listing, Some(values), options);
     table.title = "Forward: values and tangents".into();
-    let mut json_steps: Vec<Json> = listing.entries.iter().map(|e| step_json(listing, Some(values), e)).collect();
+    let mut json_steps: Vec<Json> =
+        listing.entries.iter().map(|e| step_json(listing, Some(values), e)).collect();
     let mut along_each: Vec<(String, Json)> = Vec::new();
     let result = listing.model.graph.results()[options.output];
     for (name, direction) in &directions {
@@ -339,14 +351,21 @@ fn summary(model: &Model, point: Option<&Point>, options: &Options, heading: Str
         vec!["steps".into(), Cell::new(model.graph.len().to_string(), Tone::Number)],
         vec!["longest chain".into(), Cell::new(depth.to_string(), Tone::Number)],
     ];
-    rows.extend(counts.iter().map(|(op, n)| vec![Cell::new(*op, Tone::Faint), Cell::new(n.to_string(), Tone::Number)]));
+    rows.extend(
+        counts
+            .iter()
+            .map(|(op, n)| vec![Cell::new(*op, Tone::Faint), Cell::new(n.to_string(), Tone::Number)]),
+    );
     let title = format!("The graph is long: a summary (--all prints its {} steps)", model.graph.len());
     let mut tables = vec![Table { title, columns: columns(["", "count"]), rows }];
     let mut fields = vec![
         ("expression".to_string(), Json::text(&model.title)),
         ("steps".to_string(), model.graph.len().into()),
         ("depth".to_string(), depth.into()),
-        ("operations".to_string(), Json::Object(counts.iter().map(|(op, n)| (op.to_string(), (*n).into())).collect())),
+        (
+            "operations".to_string(),
+            Json::Object(counts.iter().map(|(op, n)| (op.to_string(), (*n).into())).collect()),
+        ),
         ("forward".to_string(), Json::List(Vec::new())),
         ("reverse".to_string(), Json::List(Vec::new())),
     ];
@@ -354,9 +373,15 @@ fn summary(model: &Model, point: Option<&Point>, options: &Options, heading: Str
         let inputs = model.values(point)?;
         let (value, g) = gradient(model, &inputs, options.output)?;
         let name = &model.outputs[options.output];
-        let mut rows = vec![vec![Cell::new(name, Tone::Name), Cell::new(values::text(&value, options.digits), Tone::Result)]];
+        let mut rows = vec![vec![
+            Cell::new(name, Tone::Name),
+            Cell::new(values::text(&value, options.digits), Tone::Result),
+        ]];
         rows.extend(model.inputs.iter().zip(&g).map(|(i, g)| {
-            vec![Cell::new(format!("∂{name}/∂{}", i.name), Tone::Name), Cell::new(values::text(g, options.digits), Tone::Result)]
+            vec![
+                Cell::new(format!("∂{name}/∂{}", i.name), Tone::Name),
+                Cell::new(values::text(g, options.digits), Tone::Result),
+            ]
         }));
         tables.push(Table { title: "Value and gradient".into(), columns: columns(["", "value"]), rows });
         fields.insert(1, ("value".to_string(), values::json(&value)));

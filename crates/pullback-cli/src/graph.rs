@@ -27,7 +27,9 @@ pub fn run(args: &args::Graph) -> Result<()> {
     };
     if model.graph.len() > LARGE && !args.all {
         let n = model.graph.len();
-        return Err(Failure::new(format!("the graph has {n} steps; `explain` sums it up, and --all draws it all the same")));
+        return Err(Failure::new(format!(
+            "the graph has {n} steps; `explain` sums it up, and --all draws it all the same"
+        )));
     }
     let listing = Listing::new(&model);
     let digits = Digits::Significant(usize::from(args.digits));
@@ -110,7 +112,9 @@ fn text(picture: &Picture) -> String {
             let _ = write!(head, " = {given}");
         }
         let back = match arrow {
-            Some(Arrow { amount: Some(amount), rule, .. }) => format!("gets {amount} (local derivative {rule})"),
+            Some(Arrow { amount: Some(amount), rule, .. }) => {
+                format!("gets {amount} (local derivative {rule})")
+            }
             _ => String::new(),
         };
         let adjoint = n.adjoint.as_ref().map_or(String::new(), |a| format!("adj {a}"));
@@ -145,7 +149,9 @@ fn text(picture: &Picture) -> String {
 
 fn dot(picture: &Picture) -> String {
     let quoted = |s: &str| s.replace('\\', "\\\\").replace('"', "\\\"");
-    let mut out = String::from("digraph pullback {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"monospace\"];\n  edge [fontname=\"monospace\", fontcolor=\"#b1420c\"];\n");
+    let mut out = String::from(
+        "digraph pullback {\n  rankdir=LR;\n  node [shape=box, style=rounded, fontname=\"monospace\"];\n  edge [fontname=\"monospace\", fontcolor=\"#b1420c\"];\n",
+    );
     for (k, n) in picture.nodes.iter().enumerate() {
         let label: Vec<String> = n.lines().iter().map(|l| quoted(l)).collect();
         let style = if n.operation == "input" { ", style=\"rounded,dashed\"" } else { "" };
@@ -203,7 +209,16 @@ fn scene(picture: &Picture, direction: Direction) -> Scene {
         let (x, y) = (centre.0 - size.0 / 2.0, centre.1 - size.1 / 2.0);
         let (width, height) = *size;
         let dashed = n.operation == "input";
-        scene.shapes.push(Shape::Rect { x, y, width, height, radius: 8.0, fill: "#ffffff", line: LINE, dashed });
+        scene.shapes.push(Shape::Rect {
+            x,
+            y,
+            width,
+            height,
+            radius: 8.0,
+            fill: "#ffffff",
+            line: LINE,
+            dashed,
+        });
         let lines = n.lines();
         let top = centre.1 - (lines.len() as f64 - 1.0) / 2.0 * CHARACTER.1 + 4.0;
         for (k, line) in lines.iter().enumerate() {

@@ -89,7 +89,8 @@ fn explain(args: &args::Explain) -> Result<()> {
         (Some(text), Some(point)) => {
             let given = parse_point("--along", text)?;
             let values = model.values(point)?;
-            let part = |(i, x): (&model::Input, &pullback::Tensor)| match given.iter().find(|g| g.0 == i.name) {
+            let part = |(i, x): (&model::Input, &pullback::Tensor)| match given.iter().find(|g| g.0 == i.name)
+            {
                 Some((_, a)) => model::tensor(a),
                 None => x.zeros_like(),
             };
@@ -99,8 +100,13 @@ fn explain(args: &args::Explain) -> Result<()> {
         (None, _) => None,
     };
     let output = model.output(args.output.as_deref())?;
-    let options =
-        explain::Options { forward: args.forward, output, along, digits: args.format.digits(), all: args.all };
+    let options = explain::Options {
+        forward: args.forward,
+        output,
+        along,
+        digits: args.format.digits(),
+        all: args.all,
+    };
     let report = explain::explain(&model, point.as_ref(), &options)?;
     write_out(args.format.out.as_ref(), report.write(args.format.format()).as_bytes())
 }

@@ -88,7 +88,12 @@ pub fn run(args: &args::Minimize) -> Result<()> {
 }
 
 fn search(f: &Objective, start: Vec<f64>, args: &args::Minimize) -> Path {
-    let mut path = Path { points: Vec::new(), values: Vec::new(), lengths: Vec::new(), why: "the iterations are used up" };
+    let mut path = Path {
+        points: Vec::new(),
+        values: Vec::new(),
+        lengths: Vec::new(),
+        why: "the iterations are used up",
+    };
     let mut x = start;
     let mut state = State::new(args.method, x.len(), args.step);
     let terminal = std::io::stderr().is_terminal();
@@ -146,7 +151,15 @@ impl State {
     fn new(method: Method, n: usize, rate: Option<f64>) -> State {
         let usual = if matches!(method, Method::Adam) { 0.05 } else { 1e-3 };
         let rate = rate.unwrap_or(usual);
-        State { method, rate, count: 0, mean: vec![0.0; n], square: vec![0.0; n], pairs: Vec::new(), before: None }
+        State {
+            method,
+            rate,
+            count: 0,
+            mean: vec![0.0; n],
+            square: vec![0.0; n],
+            pairs: Vec::new(),
+            before: None,
+        }
     }
 
     fn step(&mut self, f: &Objective, x: &[f64], y: f64, g: &[f64]) -> Option<Vec<f64>> {
@@ -296,7 +309,8 @@ fn report(model: &Model, point: &Point, f: &Objective, path: &Path, args: &args:
     let last = path.points.len() - 1;
     let x = &path.points[last];
     let names: Vec<String> = model.inputs.iter().flat_map(|i| element_names(&i.name, &i.shape)).collect();
-    let pair = |name: &str, text: String, tone: Tone| vec![Cell::new(name, Tone::Name), Cell::new(text, tone)];
+    let pair =
+        |name: &str, text: String, tone: Tone| vec![Cell::new(name, Tone::Name), Cell::new(text, tone)];
     let mut rows = vec![
         pair("iterations", last.to_string(), Tone::Number),
         pair("stopped because", path.why.to_string(), Tone::Plain),
@@ -329,7 +343,8 @@ fn draw(model: &Model, point: &Point, path: &Path, file: &PathBuf) -> Result<()>
         [a, b] if a.shape.is_empty() && b.shape.is_empty() => {
             let span = |name: &str, k: usize| {
                 let along = || path.points.iter().map(|p| p[k]).filter(|v| v.is_finite());
-                let (low, high) = (along().fold(f64::INFINITY, f64::min), along().fold(f64::NEG_INFINITY, f64::max));
+                let (low, high) =
+                    (along().fold(f64::INFINITY, f64::min), along().fold(f64::NEG_INFINITY, f64::max));
                 let room = 0.25 * (high - low).max(1e-3);
                 Span { name: name.to_string(), from: low - room, to: high + room }
             };
@@ -337,17 +352,22 @@ fn draw(model: &Model, point: &Point, path: &Path, file: &PathBuf) -> Result<()>
             let sampled = Sampled::new(model, point, &[x.clone(), y.clone()])?;
             let field = Field::of(&sampled, &x, &y);
             let mut scene = field.scene(false);
-            let places: Vec<(f64, f64)> = path.points.iter().map(|p| field.frame().place(p[0], p[1])).collect();
+            let places: Vec<(f64, f64)> =
+                path.points.iter().map(|p| field.frame().place(p[0], p[1])).collect();
             trail(&mut scene, places);
             scene
         }
         _ => {
             let least = path.values.iter().copied().fold(f64::INFINITY, f64::min);
             let gap = |v: f64| (v - least).max(1e-16).log10();
-            let frame = Frame::new((0.0, path.values.len() as f64), plot::frame::range(path.values.iter().map(|v| gap(*v))));
+            let frame = Frame::new(
+                (0.0, path.values.len() as f64),
+                plot::frame::range(path.values.iter().map(|v| gap(*v))),
+            );
             let mut scene = frame.scene();
             frame.draw(&mut scene, "distance from the least value found", ("iteration", "log10"));
-            let places = path.values.iter().enumerate().map(|(k, v)| frame.place(k as f64, gap(*v))).collect();
+            let places =
+                path.values.iter().enumerate().map(|(k, v)| frame.place(k as f64, gap(*v))).collect();
             trail(&mut scene, places);
             scene
         }

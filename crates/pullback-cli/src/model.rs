@@ -89,7 +89,11 @@ impl Formula {
             return Err(self.failed(&problem));
         }
         let text = self.source.text.trim();
-        let title = if text.contains('\n') || text.chars().count() > 200 { self.source.name.clone() } else { text.into() };
+        let title = if text.contains('\n') || text.chars().count() > 200 {
+            self.source.name.clone()
+        } else {
+            text.into()
+        };
         Ok(Model { title, inputs, outputs: self.program.outputs(), graph })
     }
 
@@ -103,7 +107,8 @@ impl Formula {
             Some(if counts { Item::Known(array.elements[0]) } else { Item::Of(tensor(array)) })
         };
         let values = interpret(&self.program, &mut domain, lookup).map_err(|p| self.failed(&p))?;
-        let bad = values.iter().any(|v| v.dtype().is_float() && v.to_vec::<f64>().iter().any(|v| !v.is_finite()));
+        let bad =
+            values.iter().any(|v| v.dtype().is_float() && v.to_vec::<f64>().iter().any(|v| !v.is_finite()));
         match domain.trouble {
             Some(t) if bad => Err(self.failed(&Problem::at(t.span, t.why))),
             _ => Ok(()),
@@ -136,5 +141,7 @@ pub fn element_names(name: &str, shape: &[usize]) -> Vec<String> {
         at.join(",")
     };
     let count: usize = shape.iter().product();
-    (0..count).map(|k| if shape.is_empty() { name.to_string() } else { format!("{name}[{}]", place(k)) }).collect()
+    (0..count)
+        .map(|k| if shape.is_empty() { name.to_string() } else { format!("{name}[{}]", place(k)) })
+        .collect()
 }

@@ -9,7 +9,8 @@ const MAGIC: &[u8] = b"\x93NUMPY";
 /// An array of doubles as a .npy file.
 pub fn write(array: &Array) -> Vec<u8> {
     let lengths: Vec<String> = array.shape.iter().map(|n| format!("{n},")).collect();
-    let mut header = format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", lengths.join(" "));
+    let mut header =
+        format!("{{'descr': '<f8', 'fortran_order': False, 'shape': ({}), }}", lengths.join(" "));
     // Magic, version, length and header fill a multiple of 64 bytes.
     while (10 + header.len() + 1) % 64 != 0 {
         header.push(' ');
@@ -38,7 +39,12 @@ fn parse(bytes: &[u8]) -> std::result::Result<Tensor, String> {
     let header = rest.get(2 + width..).and_then(|r| r.get(..length)).ok_or_else(short)?;
     let header = std::str::from_utf8(header).map_err(|_| "the header is not text")?;
     let data = &rest[2 + width + length..];
-    let after = |key: &str| header.split_once(key).map(|(_, rest)| rest.trim_start_matches([' ', ':'])).ok_or("the header lacks a field");
+    let after = |key: &str| {
+        header
+            .split_once(key)
+            .map(|(_, rest)| rest.trim_start_matches([' ', ':']))
+            .ok_or("the header lacks a field")
+    };
     let descr = after("'descr'")?.trim_start_matches('\'').split('\'').next().unwrap_or_default();
     if after("'fortran_order'")?.starts_with("True") {
         return Err("arrays in Fortran order are not read; save it with order='C'".into());
@@ -55,7 +61,8 @@ fn typed(descr: &str, data: &[u8], count: usize, shape: &[usize]) -> std::result
     macro_rules! of {
         ($t:ty, $dtype:expr) => {{
             let size = size_of::<$t>();
-            let bytes = count.checked_mul(size).and_then(|n| data.get(..n)).ok_or("the file ends too early")?;
+            let bytes =
+                count.checked_mul(size).and_then(|n| data.get(..n)).ok_or("the file ends too early")?;
             let read = |c: &[u8]| <$t>::from_le_bytes(c.try_into().expect("chunks of this size"));
             let values: Vec<f64> = bytes.chunks_exact(size).map(|c| read(c) as f64).collect();
             Tensor::try_from_slice(&values, shape).map(|t| t.cast($dtype)).map_err(|e| e.to_string())

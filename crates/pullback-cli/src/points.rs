@@ -15,18 +15,29 @@ pub fn parse(name: &str, text: &str) -> Result<Vec<Point>> {
     let Some((_, header)) = lines.next() else {
         return Err(Failure::new(format!("{name}: expected a first line with the names of the inputs")));
     };
-    let columns = fields(header.trim_start_matches('\u{feff}')).iter().map(|f| column(f)).collect::<Option<Vec<Column>>>();
+    let columns = fields(header.trim_start_matches('\u{feff}'))
+        .iter()
+        .map(|f| column(f))
+        .collect::<Option<Vec<Column>>>();
     let Some(columns) = columns else {
-        return Err(Failure::new(format!("{name}:1: expected names such as x or w[1,2], separated by commas")));
+        return Err(Failure::new(format!(
+            "{name}:1: expected names such as x or w[1,2], separated by commas"
+        )));
     };
     let mut points = Vec::new();
     for (k, line) in lines {
         let place = format!("{name}:{}", k + 1);
         let fields = fields(line);
         if fields.len() != columns.len() {
-            return Err(Failure::new(format!("{place}: {} values for {} names", fields.len(), columns.len())));
+            return Err(Failure::new(format!(
+                "{place}: {} values for {} names",
+                fields.len(),
+                columns.len()
+            )));
         }
-        let number = |f: &String| f.trim().parse::<f64>().map_err(|_| Failure::new(format!("{place}: `{f}` is not a number")));
+        let number = |f: &String| {
+            f.trim().parse::<f64>().map_err(|_| Failure::new(format!("{place}: `{f}` is not a number")))
+        };
         let values = fields.iter().map(number).collect::<Result<Vec<f64>>>()?;
         points.push(gather(&columns, &values).map_err(|e| Failure::new(format!("{name}:1: {e}")))?);
     }
@@ -58,7 +69,8 @@ fn column(field: &str) -> Option<Column> {
     let (name, place) = match field.split_once('[') {
         None => (field, Vec::new()),
         Some((name, rest)) => {
-            let places = rest.strip_suffix(']')?.split(',').map(|p| p.trim().parse::<usize>().ok().filter(|p| *p > 0));
+            let places =
+                rest.strip_suffix(']')?.split(',').map(|p| p.trim().parse::<usize>().ok().filter(|p| *p > 0));
             (name, places.collect::<Option<Vec<usize>>>()?)
         }
     };
@@ -73,7 +85,8 @@ fn gather(columns: &[Column], values: &[f64]) -> std::result::Result<Point, Stri
             continue;
         }
         let own: Vec<usize> = (0..columns.len()).filter(|k| columns[*k].name == c.name).collect();
-        let length = |axis: usize| own.iter().filter_map(|k| columns[*k].place.get(axis)).max().copied().unwrap_or(1);
+        let length =
+            |axis: usize| own.iter().filter_map(|k| columns[*k].place.get(axis)).max().copied().unwrap_or(1);
         let shape: Vec<usize> = (0..c.place.len()).map(length).collect();
         let total = shape.iter().try_fold(1usize, |a, n| a.checked_mul(*n)).unwrap_or(usize::MAX);
         let same_rank = own.iter().all(|k| columns[*k].place.len() == c.place.len());

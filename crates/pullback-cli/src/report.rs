@@ -91,8 +91,16 @@ impl Report {
     fn in_ascii(&self) -> Report {
         let cell = |c: &Cell| Cell { text: ascii(&c.text), ..c.clone() };
         let rows = |t: &Table| t.rows.iter().map(|r| r.iter().map(cell).collect()).collect();
-        let table = |t: &Table| Table { title: ascii(&t.title), columns: t.columns.iter().map(|c| ascii(c)).collect(), rows: rows(t) };
-        Report { heading: ascii(&self.heading), tables: self.tables.iter().map(table).collect(), json: Json::Null }
+        let table = |t: &Table| Table {
+            title: ascii(&t.title),
+            columns: t.columns.iter().map(|c| ascii(c)).collect(),
+            rows: rows(t),
+        };
+        Report {
+            heading: ascii(&self.heading),
+            tables: self.tables.iter().map(table).collect(),
+            json: Json::Null,
+        }
     }
 
     fn text(&self, colour: bool) -> String {
@@ -205,7 +213,11 @@ impl Report {
 
 /// A field in quotes where it needs them.
 pub fn csv_field(text: &str) -> String {
-    if text.contains(['"', ',', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+    if text.contains(['"', ',', '\n', '\r']) {
+        format!("\"{}\"", text.replace('"', "\"\""))
+    } else {
+        text.to_string()
+    }
 }
 
 /// The signs that a plain terminal has not got.

@@ -53,14 +53,17 @@ pub fn formula(step: &StepView, names: &Names, style: Style) -> String {
         return symbolic::applied_in(f, &args, style);
     }
     let latex = style == Style::Latex;
-    let args: Vec<String> = args.iter().map(|a| if latex { symbolic::latex_name(a) } else { a.clone() }).collect();
+    let args: Vec<String> =
+        args.iter().map(|a| if latex { symbolic::latex_name(a) } else { a.clone() }).collect();
     match (step.name(), &args[..]) {
         ("compare", [a, b]) => format!("{a} {} {b}", relation(&step.attributes())),
         ("where", [c, a, b]) if latex => format!("{a} \\text{{ if }} {c} \\text{{ else }} {b}"),
         ("where", [c, a, b]) => format!("if {c} then {a} else {b}"),
         ("matmul", [a, b]) if latex => format!("{a} {b}"),
         ("matmul", [a, b]) => format!("{a} @ {b}"),
-        (name, _) if latex => format!("\\operatorname{{{}}}\\left({}\\right)", name.replace('_', "\\_"), args.join(", ")),
+        (name, _) if latex => {
+            format!("\\operatorname{{{}}}\\left({}\\right)", name.replace('_', "\\_"), args.join(", "))
+        }
         (name, _) => format!("{name}({})", args.join(", ")),
     }
 }

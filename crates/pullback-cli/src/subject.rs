@@ -25,7 +25,8 @@ pub fn read_text(path: &Path) -> Result<String> {
         let bytes = std::fs::read(path).map_err(io(&name))?;
         (name, bytes)
     };
-    String::from_utf8(bytes).map_err(|e| Failure::new(format!("{name}: byte {} is not UTF-8", e.utf8_error().valid_up_to())))
+    String::from_utf8(bytes)
+        .map_err(|e| Failure::new(format!("{name}: byte {} is not UTF-8", e.utf8_error().valid_up_to())))
 }
 
 impl Subject {
@@ -82,7 +83,11 @@ impl Function {
             )));
         }
         if let Some((name, _)) = point.iter().find(|p| !names.contains(&p.0)) {
-            let known = if names.is_empty() { "there is none".to_string() } else { format!("there are {}", names.join(", ")) };
+            let known = if names.is_empty() {
+                "there is none".to_string()
+            } else {
+                format!("there are {}", names.join(", "))
+            };
             return Err(Failure::new(format!("there is no input `{name}` in the expression; {known}")));
         }
         match self {
@@ -102,7 +107,10 @@ impl Function {
         match self {
             Function::Formula(f) => match f.program.counts() {
                 [] => f.model(&Vec::new()).map(Held::Owned),
-                counts => Err(Failure::new(format!("`{0}` counts something, and needs a value: --at {0}=3", counts[0]))),
+                counts => Err(Failure::new(format!(
+                    "`{0}` counts something, and needs a value: --at {0}=3",
+                    counts[0]
+                ))),
             },
             Function::Graph(m) => Ok(Held::Borrowed(m)),
         }
@@ -131,7 +139,10 @@ impl Model {
             let given = point.iter().find(|p| p.0 == input.name).map(|p| &p.1.shape);
             if given.is_some_and(|s| *s != input.shape) {
                 let (name, shape) = (&input.name, &input.shape);
-                return Err(Failure::new(format!("`{name}` has the shape {shape:?}, not {:?}", given.unwrap_or(shape))));
+                return Err(Failure::new(format!(
+                    "`{name}` has the shape {shape:?}, not {:?}",
+                    given.unwrap_or(shape)
+                )));
             }
         }
         Ok(())
@@ -140,15 +151,19 @@ impl Model {
     /// The number of an output, by name or number.
     pub fn output(&self, wanted: Option<&str>) -> Result<usize> {
         let Some(wanted) = wanted else { return Ok(0) };
-        let by_number = wanted.parse::<usize>().ok().filter(|k| (1..=self.outputs.len()).contains(k)).map(|k| k - 1);
+        let by_number =
+            wanted.parse::<usize>().ok().filter(|k| (1..=self.outputs.len()).contains(k)).map(|k| k - 1);
         let found = self.outputs.iter().position(|o| o == wanted).or(by_number);
-        found.ok_or_else(|| Failure::new(format!("there is no output `{wanted}`; there are {}", self.outputs.join(", "))))
+        found.ok_or_else(|| {
+            Failure::new(format!("there is no output `{wanted}`; there are {}", self.outputs.join(", ")))
+        })
     }
 }
 
 impl Output {
     pub fn format(&self) -> Format {
-        let colour = self.out.is_none() && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+        let colour =
+            self.out.is_none() && std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none();
         match () {
             () if self.json => Format::Json,
             () if self.csv => Format::Csv,

@@ -35,7 +35,12 @@ fn summary(shape: &[usize], v: &[f64]) -> String {
     let short = |v: f64| number(v, Digits::Significant(4));
     let low = v.iter().copied().fold(f64::INFINITY, f64::min);
     let high = v.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    format!("{shape} from {} to {}, mean {}", short(low), short(high), short(v.iter().sum::<f64>() / v.len() as f64))
+    format!(
+        "{shape} from {} to {}, mean {}",
+        short(low),
+        short(high),
+        short(v.iter().sum::<f64>() / v.len() as f64)
+    )
 }
 
 /// A number, or lists in lists.

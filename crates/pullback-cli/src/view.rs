@@ -40,7 +40,10 @@ fn page(function: &Function, given: Option<Point>) -> Result<String> {
             // What is wrong with the formula or the point is said here, not in the page.
             function.at(&point)?;
             let values = point.iter().map(|(name, a)| {
-                Json::object([("name", Json::text(name)), ("value", Json::text(written(&a.shape, &a.elements)))])
+                Json::object([
+                    ("name", Json::text(name)),
+                    ("value", Json::text(written(&a.shape, &a.elements))),
+                ])
             });
             let text = formula.source.text.trim();
             (Json::object([("expression", Json::text(text)), ("point", Json::list(values))]), base64(ENGINE))
@@ -50,8 +53,11 @@ fn page(function: &Function, given: Option<Point>) -> Result<String> {
     // The parts are put in one by one, so that no part is searched for the mark of another.
     let mut page = String::with_capacity(PAGE.len() + engine.len() + SCRIPT.len() + STYLE.len());
     let mut rest = PAGE;
-    for (mark, part) in [("style", STYLE), ("data", &data.to_string()), ("engine", &engine), ("script", SCRIPT)] {
-        let (before, after) = rest.split_once(&format!("/*{{{mark}}}*/")).expect("the page has a place for each part");
+    for (mark, part) in
+        [("style", STYLE), ("data", &data.to_string()), ("engine", &engine), ("script", SCRIPT)]
+    {
+        let (before, after) =
+            rest.split_once(&format!("/*{{{mark}}}*/")).expect("the page has a place for each part");
         page.push_str(before);
         page.push_str(part);
         rest = after;
@@ -135,7 +141,13 @@ fn open_browser(address: &str) -> bool {
         _ => ("xdg-open", &[]),
     };
     let quiet = std::process::Stdio::null;
-    std::process::Command::new(program).args(args).arg(address).stdout(quiet()).stderr(quiet()).spawn().is_ok()
+    std::process::Command::new(program)
+        .args(args)
+        .arg(address)
+        .stdout(quiet())
+        .stderr(quiet())
+        .spawn()
+        .is_ok()
 }
 
 #[cfg(test)]

@@ -19,13 +19,20 @@ fn folder() -> PathBuf {
 /// Writes a page, and gives its address.
 fn page(name: &str, args: &[&str]) -> String {
     let file = folder().join(format!("{name}.html"));
-    let status = Command::new(env!("CARGO_BIN_EXE_pullback")).arg("view").args(args).arg("--out").arg(&file).status().unwrap();
+    let status = Command::new(env!("CARGO_BIN_EXE_pullback"))
+        .arg("view")
+        .args(args)
+        .arg("--out")
+        .arg(&file)
+        .status()
+        .unwrap();
     assert!(status.success());
     format!("file://{}", file.display())
 }
 
 const ADJOINTS: &str = "[...document.querySelectorAll('.node')].map(n => n.dataset.name + ':' + n.querySelector('.a').textContent).join(' ')";
-const GRADIENT: &str = "[...document.querySelectorAll('#gradient td.adjoint')].map(t => t.textContent).join(' ')";
+const GRADIENT: &str =
+    "[...document.querySelectorAll('#gradient td.adjoint')].map(t => t.textContent).join(' ')";
 
 #[test]
 fn the_page_steps_edits_and_stays_quiet() {
@@ -54,7 +61,10 @@ fn the_page_steps_edits_and_stays_quiet() {
     assert_eq!(b.text(ADJOINTS), "x1: x2: v1:adj 1 v2:adj 1 v3:adj 1");
     b.key("ArrowRight");
     assert_eq!(b.text(ADJOINTS), "x1:adj -0.416147 x2: v1:adj 1 v2:adj 1 v3:adj 1");
-    assert!(b.text("document.getElementById('now').textContent").contains("adj(x1) += adj(v2) · (cos(x1)) = 1 · -0.416147"));
+    assert!(
+        b.text("document.getElementById('now').textContent")
+            .contains("adj(x1) += adj(v2) · (cos(x1)) = 1 · -0.416147")
+    );
     b.screenshot("reverse");
     b.key("ArrowRight");
     assert_eq!(b.text(ADJOINTS), "x1:adj 2.58385 x2: v1:adj 1 v2:adj 1 v3:adj 1");
@@ -78,7 +88,10 @@ fn the_page_steps_edits_and_stays_quiet() {
     b.write("expression", "ln(x1) + sun(x1)");
     b.until("!document.getElementById('error').hidden");
     let error = b.text("document.getElementById('error').textContent");
-    assert!(error.contains("no function `sun`") && error.contains("         ^^^") && error.contains("`sin`"), "{error}");
+    assert!(
+        error.contains("no function `sun`") && error.contains("         ^^^") && error.contains("`sin`"),
+        "{error}"
+    );
     b.screenshot("mistake");
     b.write("expression", "(x + y)^2");
     b.until("document.getElementById('error').hidden");
@@ -93,7 +106,11 @@ fn the_page_steps_edits_and_stays_quiet() {
     b.screenshot("dark");
     b.size(390, 844);
     b.until("document.querySelector('.node') !== null");
-    assert_eq!(b.text("document.documentElement.scrollWidth <= window.innerWidth"), "true", "the page is wider than a phone");
+    assert_eq!(
+        b.text("document.documentElement.scrollWidth <= window.innerWidth"),
+        "true",
+        "the page is wider than a phone"
+    );
     b.screenshot("phone");
     b.finish();
 }
@@ -106,7 +123,10 @@ fn a_network_of_vectors_is_drawn_element_by_element() {
     b.open(&page("network", &["let h = tanh(w@x + b); sum(h^2)", "--at", point]));
     assert_eq!(b.text("document.querySelectorAll('#inputs input[type=text]').length"), "3");
     // As pullback grad has it.
-    assert_eq!(b.text(GRADIENT), "-0.163566 0.327133 -0.163566 0.327133 -1.30853 -1.9628 -0.327133 -0.327133");
+    assert_eq!(
+        b.text(GRADIENT),
+        "-0.163566 0.327133 -0.163566 0.327133 -1.30853 -1.9628 -0.327133 -0.327133"
+    );
     b.screenshot("network");
     b.finish();
 }

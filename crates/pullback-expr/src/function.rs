@@ -141,8 +141,12 @@ impl Function {
             Function::Div if x[1] == 0.0 => "division by zero".to_string(),
             Function::Recip if x[0] == 0.0 => "division by zero".to_string(),
             Function::Rem if x[1] == 0.0 => "division by zero".to_string(),
-            Function::Pow if x[0] == 0.0 => format!("zero to the power of {} is a division by zero", shown[1]),
-            Function::Pow if y.is_nan() => format!("a negative number to the power of {} is not real", shown[1]),
+            Function::Pow if x[0] == 0.0 => {
+                format!("zero to the power of {} is a division by zero", shown[1])
+            }
+            Function::Pow if y.is_nan() => {
+                format!("a negative number to the power of {} is not real", shown[1])
+            }
             Function::Ln | Function::Log2 | Function::Log10 | Function::Rsqrt => takes("positive numbers"),
             Function::Sqrt => takes("numbers that are not negative"),
             Function::Log1p => takes("numbers above -1"),

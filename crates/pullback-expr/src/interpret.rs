@@ -5,7 +5,7 @@ use crate::problem::Problem;
 use crate::program::{Builtin, Connective, Index, Node, Program, Relation, CONSTANTS};
 
 /// How many times the bodies of sums may run in all.
-const ROUNDS: usize = 5_000_000;
+const ROUNDS: i64 = 2_000_000;
 
 /// Values that a program can run over. An error is a message; the interpreter adds the place.
 pub trait Domain {
@@ -58,7 +58,8 @@ pub fn interpret<D: Domain>(
     domain: &mut D,
     lookup: impl Fn(&str) -> Option<Item<D::Value>>,
 ) -> Result<Values<D::Value>, Problem> {
-    let mut run = Run { program, domain, names: Vec::new(), values: vec![None; program.nodes.len()], rounds: 0 };
+    let mut run =
+        Run { program, domain, names: Vec::new(), values: vec![None; program.nodes.len()], rounds: 0 };
     for name in &program.inputs {
         if let Some(item) = lookup(name) {
             run.names.push((name.clone(), item));
@@ -85,7 +86,7 @@ struct Run<'a, D: Domain> {
     /// Inputs, definitions and loop variables; the last of a name counts.
     names: Vec<(String, Item<D::Value>)>,
     values: Vec<Option<Item<D::Value>>>,
-    rounds: usize,
+    rounds: i64,
 }
 
 impl<D: Domain> Run<'_, D> {
@@ -126,7 +127,9 @@ impl<D: Domain> Run<'_, D> {
                     match condition {
                         Item::Truth(true) => self.range(k + 1, *then)?,
                         Item::Truth(false) => self.range(then + 1, *otherwise)?,
-                        Item::Known(_) => return Err(self.problem(k, "the condition of a choice must be a comparison")),
+                        Item::Known(_) => {
+                            return Err(self.problem(k, "the condition of a choice must be a comparison"))
+                        }
                         Item::Of(_) => {
                             self.range(k + 1, *then)?;
                             self.range(then + 1, *otherwise)?;
@@ -167,7 +170,11 @@ impl<D: Domain> Run<'_, D> {
                 if let (Function::Pow, Some(Some(v))) = (f, x.get(1).map(|p| self.known(*p))) {
                     if v == 2.0 {
                         let base = self.operand(x[0]);
-                        return self.domain.apply(Function::Square, &[base]).map(Item::Of).map_err(|e| self.problem(k, e));
+                        return self
+                            .domain
+                            .apply(Function::Square, &[base])
+                            .map(Item::Of)
+                            .map_err(|e| self.problem(k, e));
                     }
                 }
                 let x: Vec<D::Value> = x.iter().map(|x| self.operand(*x)).collect();
@@ -202,7 +209,9 @@ impl<D: Domain> Run<'_, D> {
             }
             Node::Index(x, places) => return self.index(k, *x, places),
             Node::If(choice) => return self.choice(k, *choice),
-            Node::Choice { .. } | Node::Loop { .. } | Node::Sum(_) => unreachable!("handled with their bodies"),
+            Node::Choice { .. } | Node::Loop { .. } | Node::Sum(_) => {
+                unreachable!("handled with their bodies")
+            }
         };
         result.map(Item::Of).map_err(|e| self.problem(k, e))
     }
@@ -216,7 +225,9 @@ impl<D: Domain> Run<'_, D> {
 
     fn no_truths(&self, nodes: &[usize]) -> Result<(), Problem> {
         match nodes.iter().find(|n| matches!(self.at(**n), Item::Truth(_))) {
-            Some(n) => Err(self.problem(*n, "a comparison is not a number").help("write if a < b then 1 else 0")),
+            Some(n) => {
+                Err(self.problem(*n, "a comparison is not a number").help("write if a < b then 1 else 0"))
+            }
             None => Ok(()),
         }
     }
@@ -240,8 +251,12 @@ impl<D: Domain> Run<'_, D> {
         }
         let absorbing = c == Connective::Or;
         match (x, y) {
-            (Item::Truth(t), other) | (other, Item::Truth(t)) => Ok(if t == absorbing { Item::Truth(t) } else { other }),
-            (Item::Of(x), Item::Of(y)) => self.domain.logic(c, &x, &y).map(Item::Of).map_err(|e| self.problem(k, e)),
+            (Item::Truth(t), other) | (other, Item::Truth(t)) => {
+                Ok(if t == absorbing { Item::Truth(t) } else { other })
+            }
+            (Item::Of(x), Item::Of(y)) => {
+                self.domain.logic(c, &x, &y).map(Item::Of).map_err(|e| self.problem(k, e))
+            }
             _ => unreachable!("numbers were refused"),
         }
     }
@@ -306,11 +321,11 @@ impl<D: Domain> Run<'_, D> {
         let (low, high) = (self.count(from, "the bound of a sum")?, self.count(to, "the bound of a sum")?);
         let depth = self.names.len();
         let mut total: Item<D::Value> = Item::Known(0.0);
+        self.rounds += (high - low + 1).max(0);
+        if self.rounds > ROUNDS {
+            return Err(self.problem(k, format!("the sums have more than {ROUNDS} terms")));
+        }
         for i in low..=high {
-            self.rounds += 1;
-            if self.rounds > ROUNDS {
-                return Err(self.problem(k, format!("the sums have more than {ROUNDS} terms")));
-            }
             self.names.push((variable.clone(), Item::Known(i as f64)));
             self.range(k + 1, body)?;
             self.names.truncate(depth);

@@ -100,7 +100,9 @@ fn quoted(f: &mut fmt::Formatter<'_>, s: &str) -> fmt::Result {
             '\\' => f.write_str("\\\\")?,
             '\n' => f.write_str("\\n")?,
             // `<` could end the script that a page carries its data in.
-            c if (c as u32) < 0x20 || c == '<' || c == '\u{2028}' || c == '\u{2029}' => write!(f, "\\u{:04x}", c as u32)?,
+            c if (c as u32) < 0x20 || c == '<' || c == '\u{2028}' || c == '\u{2029}' => {
+                write!(f, "\\u{:04x}", c as u32)?
+            }
             c => write!(f, "{c}")?,
         }
     }
@@ -147,7 +149,7 @@ impl Reader<'_> {
 
     fn space(&mut self) {
         let rest = self.rest();
-        self.at += rest.len() - rest.trim_start_matches(|c| matches!(c, ' ' | '\t' | '\n' | '\r')).len();
+        self.at += rest.len() - rest.trim_start_matches([' ', '\t', '\n', '\r']).len();
     }
 
     fn takes(&mut self, sign: &str) -> bool {

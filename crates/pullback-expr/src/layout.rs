@@ -57,7 +57,13 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)], direction: Directi
     let between = if direction == Direction::Right { BETWEEN.0 } else { BETWEEN.1 };
     let layers = layers(sizes.len(), edges);
     let mut spots: Vec<Spot> = (layers.iter().zip(sizes))
-        .map(|(layer, s)| Spot { layer: *layer, breadth: breadth(s), above: Vec::new(), below: Vec::new(), at: 0.0 })
+        .map(|(layer, s)| Spot {
+            layer: *layer,
+            breadth: breadth(s),
+            above: Vec::new(),
+            below: Vec::new(),
+            at: 0.0,
+        })
         .collect();
     let ways = route(&mut spots, edges);
     let mut rows = rows(&spots);
@@ -81,9 +87,11 @@ pub fn layout(sizes: &[(f64, f64)], edges: &[(usize, usize)], direction: Directi
         Direction::Right => (along, across - low + MARGIN),
         Direction::Down => (across - low + MARGIN, along),
     };
-    let centres: Vec<(f64, f64)> = spots[..sizes.len()].iter().map(|s| point(middle[s.layer], s.at)).collect();
+    let centres: Vec<(f64, f64)> =
+        spots[..sizes.len()].iter().map(|s| point(middle[s.layer], s.at)).collect();
     let routes = ways.iter().zip(edges).map(|(way, (from, to))| {
-        let end = |k: usize, sign: f64| point(middle[spots[k].layer] + sign * depth(&sizes[k]) / 2.0, spots[k].at);
+        let end =
+            |k: usize, sign: f64| point(middle[spots[k].layer] + sign * depth(&sizes[k]) / 2.0, spots[k].at);
         let mut points = vec![end(*from, 1.0)];
         for k in way {
             // Through the whole layer, so that the edge passes between its neighbours.
@@ -162,7 +170,8 @@ fn mean(spots: &[Spot], of: &[usize], otherwise: f64) -> f64 {
 
 /// Fewer crossings: each layer sorted by the mean place of its neighbours, downward and upward in turn.
 fn order(spots: &mut [Spot], rows: &mut [Vec<usize>]) {
-    let number = |spots: &mut [Spot], row: &[usize]| row.iter().enumerate().for_each(|(i, k)| spots[*k].at = i as f64);
+    let number =
+        |spots: &mut [Spot], row: &[usize]| row.iter().enumerate().for_each(|(i, k)| spots[*k].at = i as f64);
     rows.iter().for_each(|row| number(spots, row));
     let count = rows.len();
     for sweep in 0..SWEEPS {
@@ -171,7 +180,9 @@ fn order(spots: &mut [Spot], rows: &mut [Vec<usize>]) {
             let row = &mut rows[if down { i } else { count - 1 - i }];
             let mut keyed: Vec<(f64, usize)> = row
                 .iter()
-                .map(|k| (mean(spots, if down { &spots[*k].above } else { &spots[*k].below }, spots[*k].at), *k))
+                .map(|k| {
+                    (mean(spots, if down { &spots[*k].above } else { &spots[*k].below }, spots[*k].at), *k)
+                })
                 .collect();
             keyed.sort_by(|a, b| a.0.total_cmp(&b.0));
             *row = keyed.into_iter().map(|k| k.1).collect();

@@ -22,7 +22,8 @@ pub(crate) struct Token<'a> {
 
 /// The longer before those that they begin with.
 const SIGNS: &[&str] = &[
-    "**", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "^", "@", "<", ">", "=", "(", ")", "[", "]", ",", ";", ":", "'",
+    "**", "<=", ">=", "==", "!=", "+", "-", "*", "/", "%", "^", "@", "<", ">", "=", "(", ")", "[", "]", ",",
+    ";", ":", "'",
 ];
 
 /// Signs that people copy from elsewhere.
@@ -104,7 +105,9 @@ fn number_length(text: &str) -> usize {
 fn number(text: &str, span: Span) -> Result<Kind<'_>, Problem> {
     match text.parse::<f64>() {
         Ok(v) if v.is_finite() => Ok(Kind::Number(v)),
-        Ok(_) => Err(Problem::at(span, "the number is too large for 64 bits").help("the largest is about 1.8e308")),
+        Ok(_) => {
+            Err(Problem::at(span, "the number is too large for 64 bits").help("the largest is about 1.8e308"))
+        }
         Err(_) => Err(Problem::at(span, "this is not a number")),
     }
 }

@@ -22,9 +22,10 @@ mod interpret;
 pub mod json;
 pub mod layout;
 mod lexer;
-mod number_format;
+mod names;
 #[path = "../../pullback/src/number.rs"]
 mod number;
+mod number_format;
 mod parser;
 pub mod picture;
 mod plain;

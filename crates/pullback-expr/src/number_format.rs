@@ -33,7 +33,8 @@ pub fn number(v: f64, digits: Digits) -> String {
     };
     let (mantissa, exponent) = text.split_once('e').expect("scientific notation has an exponent");
     let exponent: i32 = exponent.parse().expect("an exponent is an integer");
-    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    let mantissa =
+        if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
     if !(-5..15).contains(&exponent) {
         return format!("{mantissa}e{exponent}");
     }

@@ -2,6 +2,7 @@
 
 use crate::function::Function;
 use crate::lexer::{tokens, Kind, Token};
+use crate::names::names;
 use crate::problem::{Problem, Span};
 use crate::program::{Builtin, Connective, Index, Node, Program, Reduction, Relation, Statement, CONSTANTS};
 
@@ -20,7 +21,9 @@ pub fn parse(text: &str) -> Result<Program, Problem> {
     let program = Parser::new(text)?.program()?;
     if program.statements.iter().all(|s| s.is_let) {
         let end = Span::new(text.len(), text.len());
-        return Err(Problem::at(end, "expected an expression, which is the result").help("such as x1*x2 + sin(x1)"));
+        return Err(
+            Problem::at(end, "expected an expression, which is the result").help("such as x1*x2 + sin(x1)")
+        );
     }
     names(program)
 }
@@ -29,7 +32,9 @@ pub fn parse(text: &str) -> Result<Program, Problem> {
 pub fn parse_point(text: &str) -> Result<Program, Problem> {
     let program = names(Parser::new(text)?.program()?)?;
     if let Some(s) = program.statements.iter().find(|s| s.name.is_none() || s.is_let) {
-        return Err(Problem::at(program.spans[s.end], "expected a name with its value").help("such as x1=2,x2=3"));
+        return Err(
+            Problem::at(program.spans[s.end], "expected a name with its value").help("such as x1=2,x2=3")
+        );
     }
     for (k, s) in program.statements.iter().enumerate() {
         let name = s.name.as_deref().unwrap_or_default();
@@ -146,7 +151,14 @@ impl<'a> Parser<'a> {
             }
         }
         let Parser { text, nodes, spans, .. } = self;
-        Ok(Program { text: text.to_string(), nodes, spans, statements, inputs: Vec::new(), counts: Vec::new() })
+        Ok(Program {
+            text: text.to_string(),
+            nodes,
+            spans,
+            statements,
+            inputs: Vec::new(),
+            counts: Vec::new(),
+        })
     }
 
     /// Something that does not continue an expression.
@@ -156,9 +168,15 @@ impl<'a> Parser<'a> {
         let problem = Problem::at(token.span, format!("expected an operator or the end, found {found}"));
         match (previous, token.kind) {
             (_, Kind::Sign(")" | "]")) => Problem::at(token.span, format!("{found} closes nothing")),
-            (_, Kind::Sign("=")) => problem.help("a name is defined by `let name = ..`; two numbers are compared by `==`"),
-            (Some(Kind::Name(f)), _) if is_function(f) => problem.help(format!("`{f}` is a function: write {f}(..)")),
-            (Some(Kind::Number(_)), Kind::Name(_) | Kind::Sign("(")) => problem.help("a product is written with `*`"),
+            (_, Kind::Sign("=")) => {
+                problem.help("a name is defined by `let name = ..`; two numbers are compared by `==`")
+            }
+            (Some(Kind::Name(f)), _) if is_function(f) => {
+                problem.help(format!("`{f}` is a function: write {f}(..)"))
+            }
+            (Some(Kind::Number(_)), Kind::Name(_) | Kind::Sign("(")) => {
+                problem.help("a product is written with `*`")
+            }
             _ => problem,
         }
     }
@@ -174,7 +192,8 @@ impl<'a> Parser<'a> {
                 self.at += 2;
             }
             _ if is_let => {
-                return Err(Problem::at(token.span, "expected `name = value` after `let`").help("such as let r = x^2 + y^2"))
+                return Err(Problem::at(token.span, "expected `name = value` after `let`")
+                    .help("such as let r = x^2 + y^2"))
             }
             _ => {}
         }
@@ -282,7 +301,11 @@ impl<'a> Parser<'a> {
                     self.at += 1;
                     let mut places = Vec::new();
                     loop {
-                        places.push(if self.takes(Kind::Sign(":")) { Index::All } else { Index::At(self.expression(0)?) });
+                        places.push(if self.takes(Kind::Sign(":")) {
+                            Index::All
+                        } else {
+                            Index::At(self.expression(0)?)
+                        });
                         if !self.takes(Kind::Sign(",")) {
                             break;
                         }
@@ -319,7 +342,8 @@ impl<'a> Parser<'a> {
             }
             Kind::Sign("[") => self.matrix(),
             _ => {
-                let message = format!("expected a number, a name, a function, `(` or `[`, found {}", self.found(token));
+                let message =
+                    format!("expected a number, a name, a function, `(` or `[`, found {}", self.found(token));
                 Err(Problem::at(token.span, message))
             }
         }
@@ -340,7 +364,11 @@ impl<'a> Parser<'a> {
         };
         let span = open.to(close);
         if let Some(row) = rows.iter().find(|r| r.len() != rows[0].len()) {
-            let message = format!("the rows of a matrix must be equally long, these have {} and {}", rows[0].len(), row.len());
+            let message = format!(
+                "the rows of a matrix must be equally long, these have {} and {}",
+                rows[0].len(),
+                row.len()
+            );
             return Err(Problem::at(span, message));
         }
         let count = if rows.len() == 1 { 0 } else { rows.len() };
@@ -349,7 +377,8 @@ impl<'a> Parser<'a> {
 
     fn call(&mut self, name: &'a str, at: Span) -> Parsed {
         let open = self.take().span;
-        if let (true, Kind::Name(variable), Kind::Sign(",")) = (name == "sum", self.peek().kind, self.after()) {
+        if let (true, Kind::Name(variable), Kind::Sign(",")) = (name == "sum", self.peek().kind, self.after())
+        {
             return self.sum(variable, at, open);
         }
         let mut args = Vec::new();
@@ -448,7 +477,7 @@ fn binary(kind: Kind) -> Option<(u8, Operator)> {
 
 const OTHERS: &[&str] = &["sum", "mean", "prod", "norm", "max", "min", "dot", "matmul", "transpose"];
 
-fn is_function(name: &str) -> bool {
+pub(crate) fn is_function(name: &str) -> bool {
     OTHERS.contains(&name) || Function::named(name).is_some()
 }
 
@@ -467,7 +496,11 @@ fn check_name(name: &str, span: Span) -> Result<(), Problem> {
 
 fn unknown_function(name: &str, span: Span) -> Problem {
     let problem = Problem::at(span, format!("there is no function `{name}`"));
-    let near = Function::ALL.iter().map(|f| f.name()).chain(OTHERS.iter().copied()).min_by_key(|f| distance(f, name));
+    let near = Function::ALL
+        .iter()
+        .map(|f| f.name())
+        .chain(OTHERS.iter().copied())
+        .min_by_key(|f| distance(f, name));
     match near {
         Some(f) if distance(f, name) <= 1 + name.len() / 4 => problem.help(format!("did you mean `{f}`?")),
         _ => problem.help("a product is written with `*`; docs/expressions.md lists the functions"),
@@ -488,75 +521,4 @@ fn distance(a: &str, b: &str) -> usize {
         }
     }
     row[b.len()]
-}
-
-/// Finds out which names are inputs, and which of these count something.
-fn names(mut program: Program) -> Result<Program, Problem> {
-    let mut lets: Vec<&str> = Vec::new();
-    let (mut inputs, mut counts): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for s in &program.statements {
-        // Loop variables with the node after which they are unknown again; stretches of nodes that count.
-        let mut loops: Vec<(usize, &str)> = Vec::new();
-        let counting = counting(&program.nodes, s);
-        for k in s.start..=s.end {
-            loops.retain(|l| l.0 >= k);
-            match &program.nodes[k] {
-                Node::Loop { variable, body, .. } => loops.push((*body, variable)),
-                Node::Name(n) => {
-                    let known = lets.contains(&n.as_str()) || loops.iter().any(|l| l.1 == n);
-                    if known || CONSTANTS.iter().any(|c| c.0 == n) {
-                        continue;
-                    }
-                    if is_function(n) {
-                        return Err(Problem::at(program.spans[k], format!("`{n}` is a function: write {n}(..)")));
-                    }
-                    if !inputs.contains(n) {
-                        inputs.push(n.clone());
-                    }
-                    if counting.iter().any(|c| c.0 <= k && k <= c.1) && !counts.contains(n) {
-                        counts.push(n.clone());
-                    }
-                }
-                _ => {}
-            }
-        }
-        if let (true, Some(name)) = (s.is_let, &s.name) {
-            lets.push(name);
-        }
-    }
-    program.inputs = inputs;
-    program.counts = counts;
-    Ok(program)
-}
-
-/// The ranges of nodes that are bounds of sums or positions.
-fn counting(nodes: &[Node], s: &Statement) -> Vec<(usize, usize)> {
-    let mut first: Vec<usize> = Vec::with_capacity(s.end + 1 - s.start);
-    let mut out = Vec::new();
-    for k in s.start..=s.end {
-        let begin = |of: usize, first: &[usize]| first[of - s.start];
-        let own = match &nodes[k] {
-            Node::Number(_) | Node::Name(_) => k,
-            Node::Apply(_, x) | Node::Call(_, x) | Node::Matrix(_, x) => x.first().map_or(k, |x| begin(*x, &first)),
-            Node::Compare(_, a, _) | Node::Logic(_, a, _) | Node::Not(a) => begin(*a, &first),
-            Node::Index(x, places) => {
-                for p in places {
-                    if let Index::At(p) = p {
-                        out.push((begin(*p, &first), *p));
-                    }
-                }
-                begin(*x, &first)
-            }
-            Node::Choice { condition, .. } => begin(*condition, &first),
-            Node::If(choice) => begin(*choice, &first),
-            Node::Loop { from, to, .. } => {
-                out.push((begin(*from, &first), *from));
-                out.push((begin(*to, &first), *to));
-                begin(*from, &first)
-            }
-            Node::Sum(at) => begin(*at, &first),
-        };
-        first.push(own);
-    }
-    out
 }

@@ -76,8 +76,11 @@ impl Picture {
     /// The width and height of each box: room for an adjoint too, so that nothing moves when one arrives.
     pub fn sizes(&self) -> Vec<(f64, f64)> {
         // On the way an adjoint may be longer than in the end.
-        let mut longest: Vec<usize> =
-            self.nodes.iter().map(|n| n.lines().iter().map(|l| l.chars().count()).max().unwrap_or(0)).collect();
+        let mut longest: Vec<usize> = self
+            .nodes
+            .iter()
+            .map(|n| n.lines().iter().map(|l| l.chars().count()).max().unwrap_or(0))
+            .collect();
         for a in &self.arrows {
             let sum = a.sum.as_ref().map_or(0, |s| s.chars().count() + "adj ".len());
             longest[a.from] = longest[a.from].max(sum);
@@ -121,7 +124,8 @@ impl Picture {
                 ("route", Json::list(route.iter().map(point))),
             ])
         });
-        let outputs = self.outputs.iter().map(|(n, k)| Json::object([("name", Json::text(n)), ("node", (*k).into())]));
+        let outputs =
+            self.outputs.iter().map(|(n, k)| Json::object([("name", Json::text(n)), ("node", (*k).into())]));
         Json::object([
             ("nodes", Json::list(nodes)),
             ("arrows", Json::list(arrows)),
@@ -176,7 +180,8 @@ pub fn of_trace(trace: &Trace, output: usize, digits: Digits) -> Picture {
                 Operand::Node(from) => *from,
                 Operand::Number(_) => continue,
             };
-            let mut arrow = Arrow { from, to, rule: rules[operand].clone(), slope: None, amount: None, sum: None };
+            let mut arrow =
+                Arrow { from, to, rule: rules[operand].clone(), slope: None, amount: None, sum: None };
             if contributions.peek().map_or(false, |c| c.from == to && c.operand == operand) {
                 let c = contributions.next().expect("just seen");
                 sums[from] += c.amount;
@@ -199,7 +204,9 @@ fn rules(trace: &Trace, k: usize) -> Vec<String> {
     let names: Vec<String> = step.operands.iter().map(|o| trace.name(*o)).collect();
     match step.operation {
         Operation::Apply(f) => symbolic::partials(f, &names, &step.name, Style::Plain),
-        Operation::Choose => vec![String::new(), format!("1 if {} else 0", names[0]), format!("0 if {} else 1", names[0])],
+        Operation::Choose => {
+            vec![String::new(), format!("1 if {} else 0", names[0]), format!("0 if {} else 1", names[0])]
+        }
         _ => vec![String::new(); names.len()],
     }
 }

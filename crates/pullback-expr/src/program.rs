@@ -173,8 +173,12 @@ pub struct Program {
 }
 
 /// Names that have a value unless the point or a `let` says otherwise.
-pub(crate) const CONSTANTS: &[(&str, f64)] =
-    &[("pi", std::f64::consts::PI), ("tau", std::f64::consts::TAU), ("e", std::f64::consts::E), ("inf", f64::INFINITY)];
+pub(crate) const CONSTANTS: &[(&str, f64)] = &[
+    ("pi", std::f64::consts::PI),
+    ("tau", std::f64::consts::TAU),
+    ("e", std::f64::consts::E),
+    ("inf", f64::INFINITY),
+];
 
 impl Program {
     /// The text it was made of.

@@ -31,7 +31,7 @@ enum Term {
 }
 
 thread_local! {
-    static TERMS: RefCell<Vec<Term>> = RefCell::new(Vec::new());
+    static TERMS: RefCell<Vec<Term>> = const { RefCell::new(Vec::new()) };
 }
 
 fn term(of: Formula) -> Term {
@@ -83,7 +83,7 @@ impl Add for Formula {
     fn add(self, b: Formula) -> Formula {
         match (term(self), term(b)) {
             (Term::Number(x), Term::Number(y)) => (x + y).into(),
-            (_, Term::Number(y)) if y == 0.0 => self,
+            (_, Term::Number(0.0)) => self,
             (Term::Neg(x), _) => b - Formula(x),
             (_, Term::Neg(y)) => self - Formula(y),
             _ => make(Term::Binary('+', self.0, b.0)),
@@ -96,7 +96,7 @@ impl Sub for Formula {
     fn sub(self, b: Formula) -> Formula {
         match (constant(self), constant(b)) {
             (Some(x), Some(y)) => (x - y).into(),
-            (_, Some(y)) if y == 0.0 => self,
+            (_, Some(0.0)) => self,
             _ => make(Term::Binary('-', self.0, b.0)),
         }
     }
@@ -110,10 +110,10 @@ impl Mul for Formula {
         }
         match (term(self), term(b)) {
             (Term::Number(x), Term::Number(y)) => (x * y).into(),
-            (Term::Number(x), _) if x == 1.0 => b,
-            (_, Term::Number(y)) if y == 1.0 => self,
-            (Term::Number(x), _) if x == -1.0 => -b,
-            (_, Term::Number(y)) if y == -1.0 => -self,
+            (Term::Number(1.0), _) => b,
+            (_, Term::Number(1.0)) => self,
+            (Term::Number(-1.0), _) => -b,
+            (_, Term::Number(-1.0)) => -self,
             (Term::Neg(x), _) => -(Formula(x) * b),
             (_, Term::Neg(y)) => -(self * Formula(y)),
             // A factor of a quotient belongs above the line, a number to the front.
@@ -130,7 +130,7 @@ impl Div for Formula {
     fn div(self, b: Formula) -> Formula {
         match (term(self), term(b)) {
             (Term::Number(x), Term::Number(y)) if y != 0.0 => (x / y).into(),
-            (_, Term::Number(y)) if y == 1.0 => self,
+            (_, Term::Number(1.0)) => self,
             (Term::Neg(x), _) => -(Formula(x) / b),
             (Term::Binary('/', x, y), _) => Formula(x) / (Formula(y) * b),
             _ => make(Term::Binary('/', self.0, b.0)),
@@ -181,7 +181,7 @@ impl Number for Formula {
     }
     fn pow(self, b: Formula) -> Formula {
         match constant(b) {
-            Some(v) if v == 1.0 => self,
+            Some(1.0) => self,
             _ => make(Term::Binary('^', self.0, b.0)),
         }
     }
@@ -215,7 +215,11 @@ const NAMED: &[(f64, &str, &str)] = &[
     (std::f64::consts::LOG10_E, "1/ln(10)", "\\frac{1}{\\ln 10}"),
     (std::f64::consts::FRAC_2_SQRT_PI, "2/sqrt(pi)", "\\frac{2}{\\sqrt{\\pi}}"),
     (std::f64::consts::FRAC_1_SQRT_2, "1/sqrt(2)", "\\frac{1}{\\sqrt{2}}"),
-    (0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2, "1/sqrt(2*pi)", "\\frac{1}{\\sqrt{2\\pi}}"),
+    (
+        0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2,
+        "1/sqrt(2*pi)",
+        "\\frac{1}{\\sqrt{2\\pi}}",
+    ),
     (1.0 / 3.0, "1/3", "\\frac{1}{3}"),
 ];
 
@@ -322,7 +326,11 @@ pub fn latex_name(name: &str) -> String {
     };
     let bare = stem.trim_end_matches(|c: char| c.is_ascii_digit());
     let parts: Vec<&str> = [&stem[bare.len()..], &place].into_iter().filter(|p| !p.is_empty()).collect();
-    let letter = if bare.chars().count() > 1 { format!("\\mathit{{{}}}", bare.replace('_', "\\_")) } else { bare.to_string() };
+    let letter = if bare.chars().count() > 1 {
+        format!("\\mathit{{{}}}", bare.replace('_', "\\_"))
+    } else {
+        bare.to_string()
+    };
     if parts.is_empty() {
         letter
     } else {

@@ -13,7 +13,7 @@ use std::cell::RefCell;
 const MANY: usize = 20_000;
 
 thread_local! {
-    static TEXT: RefCell<Vec<u8>> = RefCell::new(Vec::new());
+    static TEXT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Room for a text of this length; the page writes it there.

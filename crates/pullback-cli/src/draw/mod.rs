@@ -21,13 +21,42 @@ pub enum Anchor {
 #[derive(Clone, Debug)]
 pub enum Shape {
     /// A line through points, or a curve where every three after the first are two handles and an end.
-    Line { points: Vec<(f64, f64)>, curved: bool, colour: &'static str, width: f64 },
+    Line {
+        points: Vec<(f64, f64)>,
+        curved: bool,
+        colour: &'static str,
+        width: f64,
+    },
     /// A filled polygon.
-    Area { points: Vec<(f64, f64)>, colour: &'static str },
+    Area {
+        points: Vec<(f64, f64)>,
+        colour: &'static str,
+    },
     /// A box with round corners.
-    Rect { x: f64, y: f64, width: f64, height: f64, radius: f64, fill: &'static str, line: &'static str, dashed: bool },
-    Dot { x: f64, y: f64, radius: f64, colour: &'static str },
-    Text { x: f64, y: f64, size: f64, anchor: Anchor, colour: &'static str, text: String },
+    Rect {
+        x: f64,
+        y: f64,
+        width: f64,
+        height: f64,
+        radius: f64,
+        fill: &'static str,
+        line: &'static str,
+        dashed: bool,
+    },
+    Dot {
+        x: f64,
+        y: f64,
+        radius: f64,
+        colour: &'static str,
+    },
+    Text {
+        x: f64,
+        y: f64,
+        size: f64,
+        anchor: Anchor,
+        colour: &'static str,
+        text: String,
+    },
 }
 
 /// Shapes on white.
@@ -47,7 +76,14 @@ impl Scene {
         self.shapes.push(Shape::Line { points, curved: false, colour, width });
     }
 
-    pub fn text(&mut self, at: (f64, f64), size: f64, anchor: Anchor, colour: &'static str, text: impl Into<String>) {
+    pub fn text(
+        &mut self,
+        at: (f64, f64),
+        size: f64,
+        anchor: Anchor,
+        colour: &'static str,
+        text: impl Into<String>,
+    ) {
         self.shapes.push(Shape::Text { x: at.0, y: at.1, size, anchor, colour, text: text.into() });
     }
 
@@ -61,7 +97,8 @@ impl Scene {
         let length = dx.hypot(dy).max(1e-9);
         let (ux, uy) = (dx / length * size, dy / length * size);
         let base = (tip.0 - ux, tip.1 - uy);
-        let points = vec![tip, (base.0 - uy * 0.45, base.1 + ux * 0.45), (base.0 + uy * 0.45, base.1 - ux * 0.45)];
+        let points =
+            vec![tip, (base.0 - uy * 0.45, base.1 + ux * 0.45), (base.0 + uy * 0.45, base.1 - ux * 0.45)];
         self.shapes.push(Shape::Area { points, colour });
     }
 }

@@ -2,7 +2,9 @@
 
 use super::{Anchor, Scene, Shape, font};
 use crate::failure::{Failure, Result};
-use tiny_skia::{Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform};
+use tiny_skia::{
+    Color, FillRule, LineCap, LineJoin, Paint, PathBuilder, Pixmap, Rect, Stroke, StrokeDash, Transform,
+};
 
 const SCALE: f64 = 2.0;
 /// A picture larger than this in either direction is drawn smaller.

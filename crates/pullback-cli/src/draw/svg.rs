@@ -22,7 +22,11 @@ pub fn svg(scene: &Scene) -> String {
         match shape {
             Shape::Line { points, curved, colour, width } => {
                 let d = path(points, *curved);
-                let _ = writeln!(out, "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" stroke-linejoin=\"round\"/>", rounded(*width));
+                let _ = writeln!(
+                    out,
+                    "<path d=\"{d}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"{}\" stroke-linejoin=\"round\"/>",
+                    rounded(*width)
+                );
             }
             Shape::Area { points, colour } => {
                 let _ = writeln!(out, "<path d=\"{}Z\" fill=\"{colour}\"/>", path(points, false));
@@ -30,10 +34,19 @@ pub fn svg(scene: &Scene) -> String {
             Shape::Rect { x, y, width, height, radius, fill, line, dashed } => {
                 let [x, y, width, height, radius] = [x, y, width, height, radius].map(|v| rounded(*v));
                 let dash = if *dashed { " stroke-dasharray=\"4 3\"" } else { "" };
-                let _ = writeln!(out, "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"{radius}\" fill=\"{fill}\" stroke=\"{line}\"{dash}/>");
+                let _ = writeln!(
+                    out,
+                    "<rect x=\"{x}\" y=\"{y}\" width=\"{width}\" height=\"{height}\" rx=\"{radius}\" fill=\"{fill}\" stroke=\"{line}\"{dash}/>"
+                );
             }
             Shape::Dot { x, y, radius, colour } => {
-                let _ = writeln!(out, "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\"/>", rounded(*x), rounded(*y), rounded(*radius));
+                let _ = writeln!(
+                    out,
+                    "<circle cx=\"{}\" cy=\"{}\" r=\"{}\" fill=\"{colour}\"/>",
+                    rounded(*x),
+                    rounded(*y),
+                    rounded(*radius)
+                );
             }
             Shape::Text { x, y, size, anchor, colour, text } => {
                 let anchor = match anchor {
@@ -42,7 +55,10 @@ pub fn svg(scene: &Scene) -> String {
                     Anchor::End => "end",
                 };
                 let (x, y, size, text) = (rounded(*x), rounded(*y), rounded(*size), escaped(text));
-                let _ = writeln!(out, "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>");
+                let _ = writeln!(
+                    out,
+                    "<text x=\"{x}\" y=\"{y}\" font-size=\"{size}\" text-anchor=\"{anchor}\" fill=\"{colour}\">{text}</text>"
+                );
             }
         }
     }

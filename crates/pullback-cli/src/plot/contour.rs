@@ -84,7 +84,8 @@ impl Field {
         if with_arrows {
             let (sx, sy) = (frame.width / (frame.x.1 - frame.x.0), frame.height / (frame.y.1 - frame.y.0));
             let cell = 0.5 * (frame.width / ARROWS as f64).min(frame.height / ARROWS as f64);
-            let longest = self.arrows.iter().map(|(_, g)| (g.0 * sx).hypot(g.1 * sy)).filter(|l| l.is_finite());
+            let longest =
+                self.arrows.iter().map(|(_, g)| (g.0 * sx).hypot(g.1 * sy)).filter(|l| l.is_finite());
             let longest = longest.fold(0.0, f64::max).max(1e-300);
             for (p, g) in &self.arrows {
                 let (dx, dy) = (g.0 * sx, -g.1 * sy);
@@ -112,7 +113,13 @@ impl Field {
         }
         let show = |v: f64| number(v, Digits::Significant(4));
         let levels: Vec<String> = self.levels.iter().step_by(2).map(|l| show(*l)).collect();
-        let mut out = format!("f({}, {}) = {}\nlevel lines at {}\n", self.names.0, self.names.1, self.title, levels.join(", "));
+        let mut out = format!(
+            "f({}, {}) = {}\nlevel lines at {}\n",
+            self.names.0,
+            self.names.1,
+            self.title,
+            levels.join(", ")
+        );
         for (i, line) in canvas.lines().iter().enumerate() {
             let label = match i {
                 0 => show(self.frame.y.1),

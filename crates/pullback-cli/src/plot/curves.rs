@@ -38,9 +38,9 @@ impl Curves {
     fn pieces<'a>(&'a self, y: &'a [f64], frame: &'a Frame) -> impl Iterator<Item = [(f64, f64); 2]> + 'a {
         let height = frame.y.1 - frame.y.0;
         let near = move |v: f64| v.is_finite() && v > frame.y.0 - height && v < frame.y.1 + height;
-        (1..y.len()).filter(move |k| near(y[k - 1]) && near(y[*k])).filter_map(move |k| {
-            clip([(self.x[k - 1], y[k - 1]), (self.x[k], y[k])], frame.y)
-        })
+        (1..y.len())
+            .filter(move |k| near(y[k - 1]) && near(y[*k]))
+            .filter_map(move |k| clip([(self.x[k - 1], y[k - 1]), (self.x[k], y[k])], frame.y))
     }
 
     pub fn scene(&self) -> Scene {
@@ -95,7 +95,8 @@ impl Curves {
                 };
                 out.push_str(&format!("{label:>margin$} │{line}\n"));
             }
-            let (from, to) = (number(self.span.0, Digits::Significant(6)), number(self.span.1, Digits::Significant(6)));
+            let (from, to) =
+                (number(self.span.0, Digits::Significant(6)), number(self.span.1, Digits::Significant(6)));
             let gap = columns.saturating_sub(from.len() + to.len());
             out.push_str(&format!("{:>margin$}  {from}{}{to}\n", "", " ".repeat(gap)));
         }

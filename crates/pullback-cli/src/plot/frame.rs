@@ -49,7 +49,13 @@ impl Frame {
             scene.line(vec![(self.left, y), (right, y)], if t == 0.0 { FAINT } else { GRID }, 1.0);
             scene.text((self.left - 8.0, y + 4.0), 11.5, Anchor::End, INK, number(t, Digits::Significant(6)));
         }
-        let corners = [(self.left, self.top), (right, self.top), (right, bottom), (self.left, bottom), (self.left, self.top)];
+        let corners = [
+            (self.left, self.top),
+            (right, self.top),
+            (right, bottom),
+            (self.left, bottom),
+            (self.left, self.top),
+        ];
         scene.line(corners.to_vec(), FAINT, 1.0);
         scene.text((self.left, 22.0), 14.0, Anchor::Start, INK, title);
         scene.text((self.left + self.width / 2.0, bottom + 37.0), 12.5, Anchor::Middle, INK, names.0);
@@ -61,7 +67,8 @@ impl Frame {
 pub fn ticks(range: (f64, f64)) -> Vec<f64> {
     let rough = (range.1 - range.0) / 5.0;
     let power = 10f64.powf(rough.log10().floor());
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough * 0.999).unwrap_or(power);
+    let step =
+        [1.0, 2.0, 5.0, 10.0].into_iter().map(|m| m * power).find(|s| *s >= rough * 0.999).unwrap_or(power);
     let (first, last) = ((range.0 / step).ceil() as i64, (range.1 / step).floor() as i64);
     // Zero is exactly zero, and 0.30000000000000004 is 0.3.
     let round = |v: f64| format!("{v:.12e}").parse().unwrap_or(v);

@@ -48,7 +48,8 @@ pub fn picture(scene: &Scene, kind: &Kind) -> Result<Vec<u8>> {
 pub fn run(args: &args::Plot) -> Result<()> {
     let function = args.subject.function()?;
     let fixed = args.subject.point()?.unwrap_or_default();
-    let names: Vec<String> = function.names().into_iter().filter(|n| !fixed.iter().any(|f| f.0 == *n)).collect();
+    let names: Vec<String> =
+        function.names().into_iter().filter(|n| !fixed.iter().any(|f| f.0 == *n)).collect();
     let spans = spans(&args.range, &names)?;
     let mut point = fixed;
     point.extend(spans.iter().map(|s| (s.name.clone(), Array::number((s.from + s.to) / 2.0))));
@@ -74,7 +75,12 @@ pub fn run(args: &args::Plot) -> Result<()> {
                 kind => picture(&field.scene(true), &kind)?,
             }
         }
-        _ => return Err(Failure::new(format!("one or two variables can be plotted, these are {}; fix some with --at", names.len()))),
+        _ => {
+            return Err(Failure::new(format!(
+                "one or two variables can be plotted, these are {}; fix some with --at",
+                names.len()
+            )));
+        }
     };
     write_out(args.out.as_ref(), &bytes)
 }
@@ -87,7 +93,8 @@ fn spans(text: &str, names: &[String]) -> Result<Vec<Span>> {
     let bad = |part: &str| Failure::new(format!("--range: expected -5..5 or x=-5..5,y=0..2, found `{part}`"));
     let bounds = |part: &str| -> Result<(f64, f64)> {
         let (a, b) = part.split_once("..").ok_or_else(|| bad(part))?;
-        let number = |t: &str| -> Result<f64> { Ok(parse_point("--range", &format!("v={t}"))?[0].1.elements[0]) };
+        let number =
+            |t: &str| -> Result<f64> { Ok(parse_point("--range", &format!("v={t}"))?[0].1.elements[0]) };
         match (number(a)?, number(b)?) {
             (a, b) if a < b && a.is_finite() && b.is_finite() => Ok((a, b)),
             _ => Err(Failure::new(format!("--range: `{part}` must go from a smaller to a larger number"))),
@@ -104,7 +111,9 @@ fn spans(text: &str, names: &[String]) -> Result<Vec<Span>> {
         out.push(Span { name: name.trim().to_string(), from, to });
     }
     match names.iter().find(|n| !out.iter().any(|s| s.name == **n)) {
-        Some(name) => Err(Failure::new(format!("`{name}` has neither a range nor a value; say --range {name}=-5..5 or --at {name}=1"))),
+        Some(name) => Err(Failure::new(format!(
+            "`{name}` has neither a range nor a value; say --range {name}=-5..5 or --at {name}=1"
+        ))),
         None => Ok(out),
     }
 }
@@ -120,7 +129,8 @@ impl<'a> Sampled<'a> {
     pub fn new(model: &'a Model, point: &Point, spans: &[Span]) -> Result<Sampled<'a>> {
         let inputs = model.values(point)?;
         let place = |s: &Span| {
-            let missing = || Failure::new(format!("`{}` counts something, and cannot be plotted over", s.name));
+            let missing =
+                || Failure::new(format!("`{}` counts something, and cannot be plotted over", s.name));
             model.inputs.iter().position(|i| i.name == s.name).ok_or_else(missing)
         };
         let places = spans.iter().map(place).collect::<Result<Vec<usize>>>()?;
@@ -143,7 +153,12 @@ impl<'a> Sampled<'a> {
 
     /// The value and the derivatives up to an order, in one variable.
     fn derivatives(&self, x: f64, order: usize) -> Vec<f64> {
-        let series = pullback::taylor(|t: &Tensor| self.run(std::slice::from_ref(t)), &Tensor::scalar(x), &Tensor::scalar(1.0), order);
+        let series = pullback::taylor(
+            |t: &Tensor| self.run(std::slice::from_ref(t)),
+            &Tensor::scalar(x),
+            &Tensor::scalar(1.0),
+            order,
+        );
         let mut factorial = 1.0;
         let derivative = |(k, c): (usize, &Tensor)| {
             factorial *= k.max(1) as f64;
@@ -160,6 +175,10 @@ impl<'a> Sampled<'a> {
 
     pub fn title(&self) -> String {
         let text = &self.model.title;
-        if text.chars().count() > 60 { format!("{}…", text.chars().take(60).collect::<String>()) } else { text.clone() }
+        if text.chars().count() > 60 {
+            format!("{}…", text.chars().take(60).collect::<String>())
+        } else {
+            text.clone()
+        }
     }
 }

@@ -55,8 +55,12 @@ impl Browser {
             to.display(),
             from.display()
         );
-        let process =
-            Command::new("sh").args(["-c", &line]).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let process = Command::new("sh")
+            .args(["-c", &line])
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
         let out = File::options().write(true).open(&to).unwrap();
         let answers = BufReader::new(File::open(&from).unwrap());
         let (send, messages) = channel();
@@ -71,11 +75,23 @@ impl Browser {
         });
         let pictures = pictures.to_path_buf();
         let (session, address) = (String::new(), String::new());
-        let mut b =
-            Browser { process, out, messages, session, next: 0, address, complaints: Vec::new(), pictures, profile };
+        let mut b = Browser {
+            process,
+            out,
+            messages,
+            session,
+            next: 0,
+            address,
+            complaints: Vec::new(),
+            pictures,
+            profile,
+        };
         let target = b.call("Target.createTarget", Json::object([("url", Json::text("about:blank"))]));
         let target = target.get("targetId").cloned().unwrap();
-        let attached = b.call("Target.attachToTarget", Json::object([("targetId", target), ("flatten", Json::Bool(true))]));
+        let attached = b.call(
+            "Target.attachToTarget",
+            Json::object([("targetId", target), ("flatten", Json::Bool(true))]),
+        );
         b.session = string(attached.get("sessionId"));
         for domain in ["Page", "Runtime", "Network", "Log"] {
             b.call(&format!("{domain}.enable"), Json::object([]));
@@ -91,7 +107,11 @@ impl Browser {
     fn try_call(&mut self, method: &str, params: Json) -> Result<Json, Json> {
         self.next += 1;
         let id = self.next;
-        let mut fields = vec![("id".to_string(), id.into()), ("method".to_string(), Json::text(method)), ("params".to_string(), params)];
+        let mut fields = vec![
+            ("id".to_string(), id.into()),
+            ("method".to_string(), Json::text(method)),
+            ("params".to_string(), params),
+        ];
         if !self.session.is_empty() {
             fields.push(("sessionId".to_string(), Json::text(&self.session)));
         }
@@ -99,7 +119,8 @@ impl Browser {
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
-            let message = self.messages.recv_timeout(left).unwrap_or_else(|_| panic!("{method} was not answered"));
+            let message =
+                self.messages.recv_timeout(left).unwrap_or_else(|_| panic!("{method} was not answered"));
             if message.get("id") == Some(&id.into()) {
                 return match message.get("error") {
                     Some(error) => Err(error.clone()),
@@ -115,7 +136,9 @@ impl Browser {
         let params = message.get("params").cloned().unwrap_or(Json::Null);
         match method.as_str() {
             "Runtime.exceptionThrown" => self.complaints.push(params.to_string()),
-            "Runtime.consoleAPICalled" if string(params.get("type")) == "error" => self.complaints.push(params.to_string()),
+            "Runtime.consoleAPICalled" if string(params.get("type")) == "error" => {
+                self.complaints.push(params.to_string())
+            }
             "Log.entryAdded" if params.get("entry").is_some_and(|e| string(e.get("level")) == "error") => {
                 self.complaints.push(params.to_string());
             }
@@ -131,7 +154,12 @@ impl Browser {
 
     pub fn size(&mut self, width: usize, height: usize) {
         let mobile = Json::Bool(width < 500);
-        let size = [("width", width.into()), ("height", height.into()), ("deviceScaleFactor", 1.0.into()), ("mobile", mobile)];
+        let size = [
+            ("width", width.into()),
+            ("height", height.into()),
+            ("deviceScaleFactor", 1.0.into()),
+            ("mobile", mobile),
+        ];
         self.call("Emulation.setDeviceMetricsOverride", Json::object(size));
     }
 
@@ -175,7 +203,9 @@ impl Browser {
 
     /// Writes into a field, as a person does.
     pub fn write(&mut self, field: &str, text: &str) {
-        self.text(&format!("(() => {{ const e = document.getElementById('{field}'); e.focus(); e.select(); }})()"));
+        self.text(&format!(
+            "(() => {{ const e = document.getElementById('{field}'); e.focus(); e.select(); }})()"
+        ));
         self.call("Input.insertText", Json::object([("text", Json::text(text))]));
     }
 

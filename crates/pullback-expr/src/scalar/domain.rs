@@ -43,7 +43,13 @@ impl Builder {
         let mut elements = Vec::new();
         for (k, v) in array.elements.iter().enumerate() {
             elements.push(Operand::Node(self.steps.len()));
-            let step = Step { operation: Operation::Input, operands: Vec::new(), name: element(k), given: None, span: self.span };
+            let step = Step {
+                operation: Operation::Input,
+                operands: Vec::new(),
+                name: element(k),
+                given: None,
+                span: self.span,
+            };
             self.steps.push(step);
             self.values.push(*v);
         }
@@ -121,7 +127,8 @@ impl Builder {
 
     /// The sum of products.
     fn inner(&mut self, a: &[Operand], b: &[Operand]) -> Operand {
-        let terms: Vec<Operand> = a.iter().zip(b).map(|(a, b)| self.apply1(Function::Mul, &[*a, *b])).collect();
+        let terms: Vec<Operand> =
+            a.iter().zip(b).map(|(a, b)| self.apply1(Function::Mul, &[*a, *b])).collect();
         self.fold(Function::Add, &terms, 0.0)
     }
 
@@ -248,7 +255,8 @@ impl Domain for Builder {
 
     fn index(&mut self, x: &Spread, at: &[Option<usize>]) -> Made {
         let full = |axis: usize| at.get(axis).copied().flatten();
-        let shape: Vec<usize> = (0..x.shape.len()).filter(|a| full(*a).is_none()).map(|a| x.shape[a]).collect();
+        let shape: Vec<usize> =
+            (0..x.shape.len()).filter(|a| full(*a).is_none()).map(|a| x.shape[a]).collect();
         let wanted = |k: usize| {
             let mut rest = k;
             let mut place = vec![0; x.shape.len()];

@@ -92,11 +92,19 @@ pub struct Trace {
 /// ```
 pub fn point(text: &str) -> Result<Vec<(String, Array)>, Problem> {
     let program = parse_point(text)?;
-    if let Some(k) = program.nodes().iter().position(|n| matches!(n, crate::Node::Name(m) if program.inputs().contains(m))) {
-        return Err(Problem::at(program.span(k), "the value at a point must be a number, not depend on another name"));
+    if let Some(k) =
+        program.nodes().iter().position(|n| matches!(n, crate::Node::Name(m) if program.inputs().contains(m)))
+    {
+        return Err(Problem::at(
+            program.span(k),
+            "the value at a point must be a number, not depend on another name",
+        ));
     }
     let trace = trace(&program, &[])?;
-    let array = |o: &Output| Array { shape: o.shape.clone(), elements: o.elements.iter().map(|e| trace.value(*e)).collect() };
+    let array = |o: &Output| Array {
+        shape: o.shape.clone(),
+        elements: o.elements.iter().map(|e| trace.value(*e)).collect(),
+    };
     Ok(trace.outputs.iter().map(|o| (o.name.clone(), array(o))).collect())
 }
 
@@ -143,7 +151,9 @@ impl Trace {
     pub fn gradient(&self, input: &str) -> Vec<f64> {
         let swept = self.sweep(0, None);
         match self.inputs.iter().find(|i| i.0 == input) {
-            Some((_, shape, first)) => swept.adjoints[*first..first + shape.iter().product::<usize>()].to_vec(),
+            Some((_, shape, first)) => {
+                swept.adjoints[*first..first + shape.iter().product::<usize>()].to_vec()
+            }
             None => Vec::new(),
         }
     }
@@ -154,7 +164,9 @@ impl Trace {
         let a = |i: usize| self.name(step.operands[i]);
         match step.operation {
             Operation::Input => step.name.clone(),
-            Operation::Apply(f) => crate::symbolic::applied(f, &step.operands.iter().map(|o| self.name(*o)).collect::<Vec<_>>()),
+            Operation::Apply(f) => {
+                crate::symbolic::applied(f, &step.operands.iter().map(|o| self.name(*o)).collect::<Vec<_>>())
+            }
             Operation::Compare(r) => format!("{} {} {}", a(0), r.sign(), a(1)),
             Operation::And => format!("{} and {}", a(0), a(1)),
             Operation::Or => format!("{} or {}", a(0), a(1)),
