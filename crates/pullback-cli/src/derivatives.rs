@@ -187,7 +187,11 @@ fn compute(kind: &Kind, flat: &Flat) -> Result<Matrix> {
 pub fn run(kind: &Kind, args: &Derivative) -> Result<()> {
     let function = args.subject.function()?;
     let many = match &args.points {
-        Some(path) => Some(points::parse(&path.display().to_string(), &read_text(path)?)?),
+        Some(path) => {
+            let name =
+                if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() };
+            Some(points::parse(&name, &read_text(path)?)?)
+        }
         None => None,
     };
     // What --at says holds at every point of the file.

@@ -1,6 +1,8 @@
 //! The program `pullback`: derivatives of formulas and graphs, computed, explained and drawn.
 
 mod account;
+#[cfg(test)]
+mod agreement;
 mod args;
 mod derivatives;
 mod draw;

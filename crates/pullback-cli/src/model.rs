@@ -88,12 +88,10 @@ impl Formula {
         if let Some(problem) = problem.into_inner() {
             return Err(self.failed(&problem));
         }
-        let text = self.source.text.trim();
-        let title = if text.contains('\n') || text.chars().count() > 200 {
-            self.source.name.clone()
-        } else {
-            text.into()
-        };
+        let lines =
+            self.source.text.lines().map(|l| l.trim().trim_end_matches(';')).filter(|l| !l.is_empty());
+        let text = lines.collect::<Vec<_>>().join("; ");
+        let title = if text.chars().count() > 200 { self.source.name.clone() } else { text };
         Ok(Model { title, inputs, outputs: self.program.outputs(), graph })
     }
 

@@ -230,6 +230,9 @@ pub fn ascii(text: &str) -> String {
             '…' => "..".to_string(),
             '×' => "x".to_string(),
             '²' => "2".to_string(),
+            '├' | '│' => "|".to_string(),
+            '└' => "`".to_string(),
+            '─' => "-".to_string(),
             c if c.is_ascii() => c.to_string(),
             c => c.escape_unicode().to_string(),
         })

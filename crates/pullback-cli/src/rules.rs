@@ -14,6 +14,8 @@ pub struct Names {
     constants: Vec<String>,
     /// The number of outputs of each step.
     outputs: Vec<usize>,
+    /// What steps are called, before their number.
+    stem: &'static str,
 }
 
 impl Names {
@@ -23,15 +25,16 @@ impl Names {
             _ => format!("c{}", k + 1),
         };
         let constants = graph.constants().iter().enumerate().map(constant).collect();
-        Names { inputs, constants, outputs: graph.steps().map(|s| s.outputs().len()).collect() }
+        let stem = symbolic::stem(&inputs);
+        Names { inputs, constants, outputs: graph.steps().map(|s| s.outputs().len()).collect(), stem }
     }
 
     pub fn of(&self, place: Place) -> String {
         match place {
             Place::Input(k) => self.inputs[k].clone(),
             Place::Constant(k) => self.constants[k].clone(),
-            Place::Step(k, _) if self.outputs[k] == 1 => format!("v{}", k + 1),
-            Place::Step(k, slot) => format!("v{}.{}", k + 1, slot + 1),
+            Place::Step(k, _) if self.outputs[k] == 1 => format!("{}{}", self.stem, k + 1),
+            Place::Step(k, slot) => format!("{}{}.{}", self.stem, k + 1, slot + 1),
         }
     }
 

@@ -350,6 +350,19 @@ fn leaf(text: &str) -> Formula {
     }
 }
 
+/// A letter for the steps of a trace, `v` if no input is called so with a number.
+///
+/// ```
+/// assert_eq!(pullback_expr::symbolic::stem(&["x1".to_string(), "v2".to_string()]), "s");
+/// ```
+pub fn stem(inputs: &[String]) -> &'static str {
+    let taken = |stem: &str, name: &str| {
+        let rest = name.strip_prefix(stem);
+        rest.map_or(false, |r| !r.is_empty() && r.chars().all(|c| c.is_ascii_digit()))
+    };
+    ["v", "s", "t", "q"].into_iter().find(|s| !inputs.iter().any(|n| taken(s, n))).unwrap_or("step_")
+}
+
 /// A function of named arguments, such as `x1*x2`.
 pub fn applied(f: Function, args: &[String]) -> String {
     applied_in(f, args, Style::Plain)

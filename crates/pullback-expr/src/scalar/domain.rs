@@ -27,11 +27,18 @@ pub(super) struct Builder {
     inputs: Vec<(String, Vec<usize>, usize)>,
     count: usize,
     span: Span,
+    /// What steps are called, before their number.
+    stem: &'static str,
 }
 
 type Made = Result<Spread, String>;
 
 impl Builder {
+    /// A trace of a program with these inputs.
+    pub fn new(inputs: &[String]) -> Builder {
+        Builder { stem: crate::symbolic::stem(inputs), ..Builder::default() }
+    }
+
     pub fn input(&mut self, name: &str, array: &Array) -> Spread {
         self.inputs.push((name.to_string(), array.shape.clone(), self.steps.len()));
         let columns = array.shape.get(1).copied();
@@ -86,7 +93,7 @@ impl Builder {
             return Operand::Number(value);
         }
         self.count += 1;
-        let name = format!("v{}", self.count);
+        let name = format!("{}{}", self.stem, self.count);
         self.steps.push(Step { operation, operands, name, given: None, span: self.span });
         self.values.push(value);
         Operand::Node(self.steps.len() - 1)

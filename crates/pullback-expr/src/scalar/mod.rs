@@ -111,7 +111,7 @@ pub fn point(text: &str) -> Result<Vec<(String, Array)>, Problem> {
 /// Runs a program at a point, and keeps every operation.
 pub fn trace(program: &Program, point: &[(String, Array)]) -> Result<Trace, Problem> {
     let find = |name: &str| point.iter().find(|p| p.0 == name).map(|p| &p.1);
-    let mut builder = Builder::default();
+    let mut builder = Builder::new(program.inputs());
     let mut spreads: Vec<(String, Spread)> = Vec::new();
     for name in program.inputs().iter().filter(|n| !program.counts().contains(n)) {
         let array = match find(name) {
