@@ -11,7 +11,8 @@ use std::time::Duration;
 use task::Task;
 
 fn main() -> io::Result<()> {
-    let tasks: Vec<Task> = [eager::tasks(), compiled::tasks(), scalar::tasks()].into_iter().flatten().collect();
+    let tasks: Vec<Task> =
+        [eager::tasks(), compiled::tasks(), scalar::tasks()].into_iter().flatten().collect();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line?;

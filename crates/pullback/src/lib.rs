@@ -48,7 +48,7 @@ mod transform;
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
 pub use exec::{Profile, ProfileRow, Statistics};
-pub use graph::{Graph, trace, try_trace};
+pub use graph::{Graph, Place, StepView, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
 pub use shape::Shape;
