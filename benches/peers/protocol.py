@@ -4,10 +4,9 @@ import sys
 import time
 
 
-def samples(set_up, units, budget):
+def samples(run, units, budget):
     """Seconds for one unit, of each repetition within about `budget`, after three to warm up."""
     fewest, most = 3, 200
-    run = set_up()
     for _ in range(fewest):
         run()
     start, found = time.perf_counter(), []
@@ -40,8 +39,18 @@ def peak(set_up):
     return status("VmHWM:") - before
 
 
-def serve(name, tasks, set_threads, memory=None):
-    """Answers requests. `tasks` maps a name to (units, set_up); `set_up()` makes the data and returns what to repeat."""
+def serve(name, tasks, set_threads, memory=None, keep=False):
+    """Answers requests. `tasks` maps a name to (units, set_up); `set_up()` makes the data and returns what to repeat.
+
+    With `keep` it is made once for each task: where that takes minutes, as compiling can."""
+    kept = {}
+
+    def ready(task):
+        run = kept.get(task) or tasks[task][1]()
+        if keep:
+            kept[task] = run
+        return run
+
     for line in sys.stdin:
         match line.split():
             case ["hello"]:
@@ -50,8 +59,7 @@ def serve(name, tasks, set_threads, memory=None):
                 answer = " ".join(tasks)
             case ["time", task, threads, seconds] if task in tasks:
                 set_threads(int(threads))
-                units, set_up = tasks[task]
-                answer = " ".join(f"{s:.4e}" for s in samples(set_up, units, float(seconds)))
+                answer = " ".join(f"{s:.4e}" for s in samples(ready(task), tasks[task][0], float(seconds)))
             case ["first", task, threads] if task in tasks:
                 set_threads(int(threads))
                 answer = f"{latency(tasks[task][1]):.4e}"

@@ -159,4 +159,4 @@ of_model("transformer", model, lambda: (text(), text()), text_loss, 0.01)
 
 
 # XLA takes as many threads as there are processors that the process may use: benches/run sees to that.
-protocol.serve(f"JAX {jax.__version__}", tasks, lambda n: None)
+protocol.serve(f"JAX {jax.__version__}", tasks, lambda n: None, keep=True)

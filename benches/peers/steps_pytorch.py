@@ -146,4 +146,4 @@ of_model(
 )
 
 name = f"PyTorch {torch.__version__}" + (" (torch.compile)" if COMPILED else "")
-protocol.serve(name, tasks, torch.set_num_threads)
+protocol.serve(name, tasks, torch.set_num_threads, keep=True)
