@@ -4,6 +4,7 @@
 //! pullback. Honesty: what `uses` does not name is not there to be read (see `At`), and what it names is needed.
 
 mod batching;
+mod compiled;
 
 use super::fault::{self, Fault};
 use super::*;

@@ -4,7 +4,7 @@
 use super::looped::{Body, Loop, Traced};
 use super::schedule::Schedule;
 use crate::error::{Result, or_panic};
-use crate::graph::trace_leaves;
+use crate::graph::{Graph, Ref, trace_leaves};
 use crate::ops::Aval;
 use crate::tape::caller;
 use crate::tensor::{BlockAt, Link, Tensor};
@@ -20,7 +20,7 @@ pub(super) fn pullback(of: &Loop, at: &BlockAt, gs: &[Option<Tensor>]) -> Result
     let step = Step::new(of, at, gs);
     let name = "scan";
 
-    let history: Arc<dyn Body> = Arc::new(History(of.body.clone()));
+    let history: Arc<dyn Body> = Arc::new(History::new(of.body.clone()));
     let states = Loop::new(name, history, n, Schedule::All)?
         .bind(caller(), &refs(state), &refs(stacked), shared)?
         .split_off(state.len());
@@ -62,23 +62,44 @@ fn zeros(like: &Tensor) -> Tensor {
 }
 
 /// A step whose outputs are the states before all steps.
-struct History(Arc<dyn Body>);
+struct History {
+    body: Arc<dyn Body>,
+    /// The same as a graph, if the step is one.
+    graph: Option<Arc<Graph>>,
+}
+
+impl History {
+    fn new(body: Arc<dyn Body>) -> History {
+        let width = body.width();
+        let graph = body.graph().map(|g| {
+            let mut g = Graph::clone(g);
+            g.outputs.truncate(width);
+            g.outputs.extend((0..width).map(Ref::Input));
+            Arc::new(g.pruned())
+        });
+        History { body, graph }
+    }
+}
 
 impl Body for History {
     fn width(&self) -> usize {
-        self.0.width()
+        self.body.width()
     }
 
     fn step(&self, state: &[Tensor], item: &[Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>> {
-        let mut next = self.0.step(state, item, shared)?;
+        let mut next = self.body.step(state, item, shared)?;
         next.truncate(state.len());
         next.extend_from_slice(state);
         Ok(next)
     }
 
     fn types(&self) -> Option<Vec<Aval>> {
-        let state = &self.0.types()?[..self.width()];
+        let state = &self.body.types()?[..self.width()];
         Some([state, state].concat())
+    }
+
+    fn graph(&self) -> Option<&Arc<Graph>> {
+        self.graph.as_ref()
     }
 }
 
@@ -175,6 +196,7 @@ mod tests {
             assert!(lengths[0] == lengths[1] && lengths[1] == lengths[2], "{lengths:?}");
             let p = start(7);
             let graph = graph_of(&f, &p).unwrap().0;
+            assert!(graph.to_string().parse::<Graph>().is_ok(), "all loops are made of graphs");
             let traced = graph.eval(&p.flatten()).unwrap();
             near(&from_leaves(&p, traced), &f(&p));
         }

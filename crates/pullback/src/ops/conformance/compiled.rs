@@ -1,0 +1,44 @@
+//! The law of compiling: a compiled operation is the operation, and so are its gradient and the gradient of it compiled.
+
+use super::*;
+use crate::{compile, grad, value_and_grad};
+
+/// Of f32 within the rounding of a few operations; fused kernels contract products and sums.
+fn close(found: &Tensor, expected: &Tensor, what: &str) {
+    assert_eq!((found.shape(), found.dtype()), (expected.shape(), expected.dtype()), "{what}");
+    let tolerance = if expected.dtype() == DType::F64 { 1e-13 } else { 1e-5 };
+    let pairs = found.to_vec::<f64>().into_iter().zip(expected.to_vec::<f64>());
+    for (a, b) in pairs {
+        let equal = a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * (1.0 + b.abs());
+        assert!(equal, "{what}: {a} is not {b}");
+    }
+}
+
+#[test]
+fn every_operation_compiled_is_the_operation_with_its_gradients() {
+    for dtype in [DType::F32, DType::F64] {
+        for case in cases(dtype) {
+            let what = format!("{:?} in {dtype}", case.op);
+            let x = case.floats();
+            close(&compile(|x: &Vec<Tensor>| case.apply(x)).call(&x), &case.apply(&x), &what);
+            if !case.differentiable() {
+                continue;
+            }
+            // Weights, so that no two cotangents are equal.
+            let weighted = |x: &Vec<Tensor>| {
+                let y = case.apply(x);
+                let w = Tensor::arange(1.0, 1.0 + y.numel() as f64, 1.0).cast(y.dtype());
+                (&y * w.reshape(y.shape().to_vec())).sum()
+            };
+            let (value, gradient) = value_and_grad(weighted)(&x);
+            let compiled = compile(value_and_grad(weighted)).call(&x);
+            close(&compiled.0, &value, &what);
+            let through = compile(weighted);
+            let through = grad(|x: &Vec<Tensor>| through.call(x))(&x);
+            for ((a, b), c) in compiled.1.iter().zip(&gradient).zip(&through) {
+                close(a, b, &format!("the compiled gradient of {what}"));
+                close(c, b, &format!("the gradient of the compiled {what}"));
+            }
+        }
+    }
+}
