@@ -42,11 +42,14 @@ impl Close {
     }
 }
 
+/// A function of graphs.
+type Rewriting = Box<dyn Fn(&Graph) -> Graph>;
+
 /// One pass as it runs in the pipeline, and whether it keeps bits.
-fn each_pass() -> impl Iterator<Item = (&'static str, Box<dyn Fn(&Graph) -> Graph>, bool)> {
+fn each_pass() -> impl Iterator<Item = (&'static str, Rewriting, bool)> {
     PASSES.iter().map(|p| {
         let run = move |g: &Graph| everywhere(g, &|g| (p.run)(g, &Options::default()));
-        (p.name, Box::new(run) as Box<dyn Fn(&Graph) -> Graph>, p.name != "layout")
+        (p.name, Box::new(run) as Rewriting, p.name != "layout")
     })
 }
 
@@ -217,8 +220,11 @@ fn random_programs_keep_their_bits() {
     }
 }
 
+/// A program with its name and inputs.
+type Written = (&'static str, Vec<Tensor>, fn(&[Tensor]) -> Vec<Tensor>);
+
 /// Programs as people write them.
-fn written() -> Vec<(&'static str, Vec<Tensor>, fn(&[Tensor]) -> Vec<Tensor>)> {
+fn written() -> Vec<Written> {
     let random = |k: u64, shape: &[usize]| Tensor::randn(Key::new(k), shape, DType::F64) * 0.5;
     let network = |x: &[Tensor]| {
         let hidden = (x[0].matmul(&x[1]) + &x[2]).tanh();

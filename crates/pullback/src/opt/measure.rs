@@ -2,6 +2,7 @@
 
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Op;
+use crate::tensor::buffer::Buffer;
 
 /// Whether the result is the input seen another way, so that it needs neither work nor memory.
 pub(super) fn is_view(op: &Op) -> bool {
@@ -57,9 +58,9 @@ pub(super) fn roots(graph: &Graph) -> Vec<Option<usize>> {
     roots
 }
 
-/// The bytes of a step's results.
+/// The bytes of a step's results, rounded as memory is.
 pub(super) fn bytes(graph: &Graph, k: usize) -> usize {
-    graph.steps[k].avals.iter().map(|a| a.shape.numel() * a.dtype.size()).sum()
+    graph.steps[k].avals.iter().map(|a| Buffer::rounded(a.shape.numel() * a.dtype.size())).sum()
 }
 
 /// The last step that reads the memory of each step; the length of the graph if an output does.

@@ -63,16 +63,12 @@ impl Report {
     }
 }
 
-/// One line for each pass that changed something, and one for all.
+/// One line for each pass that changed something, with the number of operations by which it changed the graph, and one for all.
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for p in self.passes.iter().filter(|p| p.changes > 0) {
-            let count = match p.removed {
-                0 => "as many operations".to_string(),
-                n if n > 0 => format!("{n} operations less"),
-                n => format!("{} operations more", -n),
-            };
-            writeln!(f, "{:<10}{count}: {}", p.name, p.about)?;
+            let count = if p.removed == 0 { "0".into() } else { format!("{:+}", -p.removed) };
+            writeln!(f, "{:<10}{count:>6}  {}", p.name, p.about)?;
         }
         let (b, a) = (self.before, self.after);
         write!(f, "{} operations of {}", a.operations, b.operations)?;

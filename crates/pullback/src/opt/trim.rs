@@ -121,6 +121,13 @@ impl Plan {
         self.args.push(arg);
     }
 
+    fn keep_if(&mut self, read: bool, arg: Ref) {
+        match read {
+            true => self.keep(arg),
+            false => self.fates.push(Fate::Gone),
+        }
+    }
+
     /// Keeps an input that is read, unless its operand is a repeated number, which goes into the body, or is there already among
     /// those from `from` on.
     fn offer(&mut self, w: &Rewrite, arg: Ref, read: bool, from: usize) {
@@ -230,23 +237,19 @@ fn scan(w: &mut Rewrite, step: &Step, read: &[bool], body: &Graph, l: Loop) -> O
     };
     let mut plan = Plan::new();
     let mut changed = needed.contains(&false);
-    for j in 0..l.state {
-        match needed[j] {
-            true => plan.keep(step.args[j]),
-            false => plan.fates.push(Fate::Gone),
-        }
+    for (&arg, &needed) in step.args.iter().zip(&needed[..l.state]) {
+        plan.keep_if(needed, arg);
     }
     let state = plan.args.len();
-    for k in l.state..l.state + l.items {
-        match used[k] {
-            true => plan.keep(step.args[k]),
-            false => plan.fates.push(Fate::Gone),
-        }
-        changed |= !used[k];
+    let (items, others) = step.args[l.state..].split_at(l.items);
+    let (items_used, others_used) = used[l.state..].split_at(l.items);
+    for (&arg, &used) in items.iter().zip(items_used) {
+        plan.keep_if(used, arg);
+        changed |= !used;
     }
     let shared = plan.args.len();
-    for k in l.state + l.items..step.args.len() {
-        plan.offer(w, step.args[k], used[k], shared);
+    for (&arg, &used) in others.iter().zip(others_used) {
+        plan.offer(w, arg, used, shared);
         changed |= plan.changed;
     }
     if !changed {

@@ -75,7 +75,7 @@ fn any_step(dice: &mut Dice, a: &Tensor, b: &Tensor, c: &Tensor) -> Tensor {
         7 => splat(b, number).gate(a),
         8 => a / b,
         9 => number / a,
-        10 => a - a,
+        10 => a - a.t().t(),
         11 => a.sqrt(),
         12 => a * a,
         13 => (-a) * (-b),
