@@ -57,12 +57,13 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Compiled, CustomOp, CustomRule, Executable, Explanation, Path, Policy, Schedule, Statics, Steps, Tree,
-    associative_scan, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond,
-    custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev,
-    jvp, linearize, map_over, name, scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient,
-    switch, taylor, transpose, try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
-    while_loop, while_loop_bounded,
+    Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy, Schedule, Statics, Steps,
+    Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
+    checkpoint_verified, compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp,
+    implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_checkpointed,
+    scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose, try_custom_op, value_and_grad,
+    value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
+    while_loop_checkpointed_dynamic,
 };
 #[doc(hidden)]
 pub use transform::{NotShown, Probe, Shown};
@@ -76,11 +77,12 @@ pub fn set_num_threads(n: usize) {
 pub mod prelude {
     pub use crate::{
         CustomOp, DType, Graph, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
-        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, compile, cond, custom_op, custom_rule,
-        detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
-        jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
+        checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy, checkpoint_verified, compile, cond,
+        custom_op, custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian,
+        hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
         scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, trace, transpose, value_and_grad,
-        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
+        while_loop_checkpointed_dynamic,
     };
 }
 
@@ -89,6 +91,8 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/compile.md")]
+    struct Compile;
     #[doc = include_str!("../../../docs/ir.md")]
     struct Ir;
     #[doc = include_str!("../../../docs/semantics.md")]

@@ -32,7 +32,7 @@ use crate::backend::cpu::movement;
 use crate::dtype::{DType, with_stored};
 use crate::error::{Error, Result, err};
 use crate::shape::Shape;
-use crate::tensor::{Output, Tensor};
+use crate::tensor::{Data, Output, Tensor};
 use crate::transform::{Tree, from_leaves};
 use bytemuck::Zeroable;
 use header::{Entry, MAX_HEADER};
@@ -281,7 +281,8 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 
 fn read_tensor(like: &Tensor, name: &str, from: &mut impl Read) -> Result<Tensor> {
     let (dtype, shape) = (like.dtype(), Shape::from(like.shape()));
-    let mut out = Output::new(&shape);
+    let mut data = Data::Gone;
+    let mut out = Output::new(&shape, &mut data);
     with_stored!(dtype, T => {
         let elements = out.fill::<T>();
         let bytes = bytemuck::cast_slice_mut(elements);
@@ -294,6 +295,5 @@ fn read_tensor(like: &Tensor, name: &str, from: &mut impl Read) -> Result<Tensor
             out.splat(one);
         }
     });
-    let data = out.into_data();
     Ok(Tensor::new(dtype, shape, data))
 }

@@ -125,8 +125,8 @@ impl Plan {
 
 /// The value of a tensor that is handed over: with its memory, if this is the only handle.
 fn taken(t: &mut Tensor) -> Data {
-    match t.data_mut() {
-        Some(own) => std::mem::replace(own, Data::Gone),
+    match t.value_mut() {
+        Some((_, own)) => std::mem::replace(own, Data::Gone),
         None => t.data().clone(),
     }
 }

@@ -115,11 +115,11 @@ impl Scan {
 
     fn rows(&self, row: &Aval, memory: Option<Memory>) -> Rows {
         let aval = Aval { dtype: row.dtype, shape: row.shape.inserted(0, self.steps.len()) };
-        let mut out = Output::within(&aval.shape, memory);
+        let mut data = Data::Gone;
         with_stored!(row.dtype, T => {
-            out.fill::<T>();
+            Output::within(&aval.shape, memory, &mut data).fill::<T>();
         });
-        let Data::Strided(s) = out.into_data() else { unreachable!("it was filled") };
+        let Data::Strided(s) = data else { unreachable!("it was filled") };
         let memory = Memory { buffer: s.buffer, offset: s.offset };
         Rows { row: row.clone(), all: aval, offset: memory.offset, memory: Some(memory) }
     }
@@ -190,7 +190,8 @@ fn settle(y: Data, aval: &Aval, memory: Option<Memory>) -> (Data, Option<Memory>
     if y_value.layout().is_none() || (memory.is_none() && is_packed(&y_value)) {
         return (y, memory);
     }
-    let mut out = Output::within(&aval.shape, memory);
+    let mut data = Data::Gone;
+    let mut out = Output::within(&aval.shape, memory, &mut data);
     with_stored!(aval.dtype, T => movement::copy::<T>(y_value.view(), out.fill()));
-    (out.into_data(), None)
+    (data, None)
 }

@@ -150,7 +150,8 @@ impl Plan {
             Work::Op(op) => {
                 let r = kernel.results.start;
                 let shape = &self.program.registers[r].shape;
-                let mut out = self.output(at, r, shape, kernel, frame, given);
+                let mut data = Data::Gone;
+                let mut out = self.output(at, r, shape, &mut data, kernel, frame, given);
                 let value = |o| from.value(o, &frame.values);
                 // In an array for the usual numbers: collecting costs as much as a small kernel.
                 match &kernel.operands[..] {
@@ -158,23 +159,25 @@ impl Plan {
                     [a, b] => op.eval(&[value(a), value(b)], &mut out),
                     more => op.eval(&more.iter().map(value).collect::<SmallVec<[Value; 4]>>(), &mut out),
                 }?;
-                let (data, unused) = out.finish();
+                let unused = out.finish();
                 self.put(r, data, unused, frame, given);
             }
             Work::Fused(group) => {
                 let shapes = &self.program.registers[kernel.results.clone()];
+                let mut made: SmallVec<[Data; 4]> = kernel.results.clone().map(|_| Data::Gone).collect();
                 let mut outs: SmallVec<[Output; 4]> = kernel
                     .results
                     .clone()
                     .zip(shapes)
-                    .map(|(r, a)| self.output(at, r, &a.shape, kernel, frame, given))
+                    .zip(&mut made)
+                    .map(|((r, a), data)| self.output(at, r, &a.shape, data, kernel, frame, given))
                     .collect();
                 let x: SmallVec<[Value; 8]> =
                     kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
                 group.program.run(&x, &mut outs);
                 drop(x);
-                for (r, out) in kernel.results.clone().zip(outs) {
-                    let (data, unused) = out.finish();
+                let unused: SmallVec<[Option<Memory>; 4]> = outs.into_iter().map(Output::finish).collect();
+                for ((r, data), unused) in kernel.results.clone().zip(made).zip(unused) {
                     self.put(r, data, unused, frame, given);
                 }
             }
@@ -210,13 +213,14 @@ impl Plan {
         at: usize,
         r: usize,
         shape: &'a Shape,
+        data: &'a mut Data,
         kernel: &Kernel,
         frame: &mut Frame,
         given: &mut [Option<Memory>],
     ) -> Output<'a> {
         match self.overwritten(at, r, kernel, frame) {
-            Some((k, memory)) => Output::over(shape, memory, k),
-            None => Output::within(shape, self.memory(r, frame, given)),
+            Some((k, memory)) => Output::over(shape, memory, k, data),
+            None => Output::within(shape, self.memory(r, frame, given), data),
         }
     }
 
@@ -326,9 +330,9 @@ pub(super) fn is_packed(x: &Value) -> bool {
 /// A row-major copy.
 pub(super) fn pack(x: &Value) -> Data {
     let shape = x.shape.into();
-    let mut out = Output::new(&shape);
-    with_stored!(x.dtype, T => movement::copy::<T>(x.view(), out.fill()));
-    out.into_data()
+    let mut data = Data::Gone;
+    with_stored!(x.dtype, T => movement::copy::<T>(x.view(), Output::new(&shape, &mut data).fill()));
+    data
 }
 
 /// The value as data of its own; the buffer is shared.

@@ -3,7 +3,8 @@
 use super::{Graph, Region};
 use crate::error::Result;
 use crate::ops::Aval;
-use crate::tensor::{Block, Tensor, bind_block};
+use crate::tensor::{Block, Tensor, bind_block_at};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Applies a graph. Of the forward pass only the inputs are kept: the pullback runs it again.
@@ -32,9 +33,13 @@ impl Block for Call {
 }
 
 /// Applies a graph with captured constants to inputs, as one operation.
-#[track_caller]
-pub(crate) fn call(name: &'static str, graph: Graph, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+pub(crate) fn call(
+    location: &'static Location<'static>,
+    name: &'static str,
+    graph: Graph,
+    inputs: &[&Tensor],
+) -> Result<Vec<Tensor>> {
     let (graph, captured) = graph.lift();
     let all: Vec<&Tensor> = inputs.iter().copied().chain(&captured).collect();
-    bind_block(Arc::new(Call { name, graph: Arc::new(graph) }), &all)
+    bind_block_at(location, Arc::new(Call { name, graph: Arc::new(graph) }), &all)
 }

@@ -5,6 +5,7 @@
 //! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
 //! another, and a softmax or a normalisation a third.
 
+use super::{Options, dce};
 use crate::error::Result;
 use crate::exec::fused::Fused;
 use crate::exec::fused::layout::{is_member, layout, repeated};
@@ -14,6 +15,9 @@ use crate::ops::Op;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
 
 /// Most operations of a group, and most values that it reads: beyond these its registers would leave the cache.
 const MOST_MEMBERS: usize = 96;
@@ -204,7 +208,8 @@ impl<'a> Groups<'a> {
         };
         let outputs = graph.outputs.iter().map(|a| to(a).expect("an output is needed")).collect();
         let names = graph.names.iter().filter_map(|(name, a)| Some((name.clone(), to(a)?))).collect();
-        Ok(out.finish(outputs, names))
+        // Numbers have gone into the groups.
+        Ok(dce::dce(&out.finish(outputs, names), &Options::default()))
     }
 
     /// Groups and single steps, each after what it reads, otherwise as they were.

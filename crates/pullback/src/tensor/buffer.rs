@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex};
 
 /// The unit of allocation; its alignment is what `calloc` gives, so that fresh memory is zeroed by the system.
@@ -51,15 +51,24 @@ impl Buffer {
 
     /// The whole buffer for writing, if nobody else holds it.
     pub fn slice_mut<T: Pod>(&mut self) -> Option<&mut [T]> {
-        Arc::get_mut(&mut self.0).map(bytemuck::cast_slice_mut)
+        // SAFETY: this is the only holder, borrowed for as long as the slice is.
+        is_alone(&self.0).then(|| bytemuck::cast_slice_mut(unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }))
     }
+}
+
+/// What `Arc::get_mut` asks, without locking the count of weak handles: there are none.
+#[inline]
+fn is_alone(arc: &Arc<[Chunk]>) -> bool {
+    let alone = Arc::strong_count(arc) == 1;
+    fence(Acquire); // what other holders did came before they let go
+    alone
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the field is not used again.
-        let mut arc = unsafe { ManuallyDrop::take(&mut self.0) };
-        if Arc::get_mut(&mut arc).is_some() {
+        let arc = unsafe { ManuallyDrop::take(&mut self.0) };
+        if is_alone(&arc) {
             LIVE.sub(arc.len() * CHUNK);
             if arc.len() <= SMALL { keep_small(arc) } else { keep_large(arc) }
         }

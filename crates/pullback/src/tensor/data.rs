@@ -187,7 +187,7 @@ pub(crate) struct Memory {
 /// Where a kernel puts its result.
 pub(crate) struct Output<'a> {
     shape: &'a Shape,
-    data: Data,
+    data: &'a mut Data,
     memory: Option<Memory>,
     /// The memory holds the elements of this input, which is not given otherwise.
     over: Option<usize>,
@@ -195,20 +195,20 @@ pub(crate) struct Output<'a> {
 
 impl<'a> Output<'a> {
     /// A place for elements of the given shape.
-    pub fn new(shape: &'a Shape) -> Output<'a> {
-        Output { shape, data: Data::Gone, memory: None, over: None }
+    pub fn new(shape: &'a Shape, data: &'a mut Data) -> Output<'a> {
+        Output { shape, data, memory: None, over: None }
     }
 
     /// A place for elements of the given shape in memory that is there already, if nobody else holds it and they fit.
-    pub fn within(shape: &'a Shape, memory: Option<Memory>) -> Output<'a> {
-        Output { shape, data: Data::Gone, memory, over: None }
+    pub fn within(shape: &'a Shape, memory: Option<Memory>, data: &'a mut Data) -> Output<'a> {
+        Output { shape, data, memory, over: None }
     }
 
     /// A place in the memory of input `k`, which has the same type and shape and is row-major. Its elements are to be found there and
     /// nowhere else, and nobody else holds the memory.
-    pub fn over(shape: &'a Shape, memory: Memory, k: usize) -> Output<'a> {
+    pub fn over(shape: &'a Shape, memory: Memory, k: usize, data: &'a mut Data) -> Output<'a> {
         debug_assert!(memory.buffer.is_unique());
-        Output { shape, data: Data::Gone, memory: Some(memory), over: Some(k) }
+        Output { shape, data, memory: Some(memory), over: Some(k) }
     }
 
     /// The input whose place the result takes.
@@ -235,29 +235,29 @@ impl<'a> Output<'a> {
             Some(memory) if fits(&memory) => memory,
             _ => Memory { buffer: Buffer::new(len * size_of::<T>()), offset: 0 },
         };
-        self.data = Data::Strided(Strided { buffer, offset, strides: self.shape.strides() });
-        let Data::Strided(s) = &mut self.data else { unreachable!() };
+        *self.data = Data::Strided(Strided { buffer, offset, strides: self.shape.strides() });
+        let Data::Strided(s) = &mut *self.data else { unreachable!() };
         &mut s.buffer.slice_mut().expect("it has one holder")[offset..offset + len]
+    }
+
+    /// What has been put there.
+    pub fn data(&self) -> &Data {
+        self.data
     }
 
     /// The result is this: a view of an input, or one repeated element.
     pub fn set(&mut self, data: Data) {
-        self.data = data;
+        *self.data = data;
     }
 
     /// The result is one element, repeated.
     pub fn splat<T: Pod>(&mut self, v: T) {
-        self.data = Data::Splat(Bits::of(v));
+        *self.data = Data::Splat(Bits::of(v));
     }
 
-    pub fn into_data(self) -> Data {
+    /// The memory that it was offered, if the result did not use it.
+    pub fn finish(self) -> Option<Memory> {
         debug_assert!(!matches!(self.data, Data::Gone), "a kernel wrote no result");
-        self.data
-    }
-
-    /// The result, and the memory that it was offered if it did not use it.
-    pub fn finish(self) -> (Data, Option<Memory>) {
-        debug_assert!(!matches!(self.data, Data::Gone), "a kernel wrote no result");
-        (self.data, self.memory)
+        self.memory
     }
 }

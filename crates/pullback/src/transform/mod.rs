@@ -14,11 +14,15 @@ mod tree;
 mod vmap;
 
 pub(crate) use checkpoint::avals;
-pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
+pub use checkpoint::{
+    Keep, Policy, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
+    checkpoint_verified, name,
+};
 pub use compile::{Compiled, Executable, Explanation, compile};
 pub use control::{
     Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
-    scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded,
+    scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded, while_loop_checkpointed,
+    while_loop_checkpointed_dynamic,
 };
 pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;

@@ -107,12 +107,15 @@ pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
         *a = E::narrow_one(one2::<M, E::Float>(a.widen_one(), b.data[b.offset].widen_one()));
         return;
     }
+    let contiguous = b.as_slice().and_then(E::direct);
     for_parts(a, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, a| {
+        let unlimited = !M::value(Cost::OPERAND, Cost::OPERAND).limited;
+        if unlimited && let (Some(b), Some(a)) = (contiguous, E::direct_mut(a)) {
+            return loop2_into_left::<M, E::Float>(a, &b[range]);
+        }
         let mut gathered = buffer();
         let mut b = Tiles::new(b, range, &mut gathered);
-        if !M::value(Cost::OPERAND, Cost::OPERAND).limited
-            && let Some(a) = E::direct_mut(a)
-        {
+        if unlimited && let Some(a) = E::direct_mut(a) {
             return a
                 .chunks_mut(TILE)
                 .for_each(|a| loop2_into_left::<M, E::Float>(a, direct(b.next(a.len()))));

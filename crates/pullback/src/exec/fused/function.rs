@@ -14,6 +14,9 @@ use crate::number::Number;
 use crate::ops::table::elementwise_table;
 use crate::ops::{self, Connective, Op, Relation};
 
+/// A loop over three vectors.
+type Loop3<F> = fn(&[F], &[F], &[F], &mut [F]);
+
 /// The loops of a function: one for each way that its operands can come. The first operand of three is always a vector.
 #[derive(Clone, Copy)]
 pub(super) enum Loops<F: 'static> {
@@ -24,7 +27,7 @@ pub(super) enum Loops<F: 'static> {
         left: fn(F, &[F], &mut [F]),
     },
     Three {
-        all: fn(&[F], &[F], &[F], &mut [F]),
+        all: Loop3<F>,
         middle: fn(&[F], F, &[F], &mut [F]),
         last: fn(&[F], &[F], F, &mut [F]),
         rest: fn(&[F], F, F, &mut [F]),

@@ -243,6 +243,23 @@ impl<F: Real> Values<F> {
                 self.map(Mul, &[a, inverse])
             }
             (Neg, .., Some(a), _) => a,
+            // The sign of a product comes last, where a sum may take it up.
+            (Gate, .., Some(a), _) => {
+                let product = self.map(Gate, &[a, b]);
+                self.map(Neg, &[product])
+            }
+            (Gate, .., Some(b)) => {
+                let product = self.map(Gate, &[a, b]);
+                self.map(Neg, &[product])
+            }
+            (Sub, .., Some(x), _) if x == b => {
+                let twice = self.push(Node::Number(-2.0), Level::One);
+                self.map(Mul, &[x, twice])
+            }
+            (Add, ..) if a == b => {
+                let twice = self.push(Node::Number(2.0), Level::One);
+                self.map(Mul, &[a, twice])
+            }
             (Add, .., Some(a), None) => self.map(Sub, &[b, a]),
             (Add, .., Some(b)) => self.map(Sub, &[a, b]),
             (Sub, .., Some(b)) => self.map(Add, &[a, b]),
@@ -281,21 +298,15 @@ impl<F: Real> Values<F> {
                 Node::Map(f, [a, b, _]) => joined(f, (to(a), inner(a)), (to(b), inner(b))),
                 _ => None,
             };
-            moved.push(match joined {
-                Some((f, mut args)) if args.iter().any(|&x| x != NONE && out.level(x) == level) => {
-                    // The first operand of three is a vector; the factors of a product may change places.
-                    if matches!(f, Function::MulAdd | Function::MulSub | Function::MulFrom | Function::MulMul)
-                        && out.level(args[0]) < level
-                    {
-                        args.swap(0, 1);
-                    }
-                    if args[2] != NONE {
-                        args[0] = out.spread(args[0], level);
-                    }
-                    out.push(Node::Map(f, args), level)
-                }
-                _ => out.push(node.with_operands(to), level),
+            // The first operand of three is a vector; the factors of a product may change places.
+            let joined = joined.map(|(f, [a, b, c])| {
+                let product =
+                    matches!(f, Function::MulAdd | Function::MulSub | Function::MulFrom | Function::MulMul);
+                (f, if product && out.level(a) < level { [b, a, c] } else { [a, b, c] })
             });
+            let joined = joined.filter(|(_, args)| args[2] == NONE || out.level(args[0]) == level);
+            let node = joined.map_or_else(|| node.with_operands(to), |(f, args)| Node::Map(f, args));
+            moved.push(out.push(node, level));
         }
         out.sinks.iter_mut().for_each(|(x, ..)| *x = moved[*x]);
         out
@@ -321,13 +332,11 @@ impl<F: Real> Values<F> {
     }
 }
 
+/// A function of values.
+type Call = (Function, [Id; 3]);
+
 /// A function and what makes one of its operands, as one function; `NONE` where it takes only two.
-#[allow(clippy::type_complexity)]
-fn joined(
-    f: Function,
-    a: (Id, Option<(Function, [Id; 3])>),
-    b: (Id, Option<(Function, [Id; 3])>),
-) -> Option<(Function, [Id; 3])> {
+fn joined(f: Function, a: (Id, Option<Call>), b: (Id, Option<Call>)) -> Option<Call> {
     use Function::*;
     Some(match (f, a, b) {
         (Add, (_, Some((Mul, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((Mul, [x, y, _])))) => {

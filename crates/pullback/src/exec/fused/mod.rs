@@ -29,7 +29,7 @@ use crate::tensor::{Block, Output, Tensor, Value};
 use bytemuck::Pod;
 use code::Code;
 use geometry::Geometry;
-use layout::{Fold, Layout, Level};
+use layout::{Fold, Level};
 use lower::Reach;
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -96,7 +96,6 @@ impl<'a> Source<'a> {
 pub(crate) struct Program {
     code: AnyCode,
     geometry: Geometry,
-    layout: Layout,
     /// The types of inputs and outputs.
     inputs: Vec<Aval>,
     outputs: Vec<Aval>,
@@ -139,7 +138,7 @@ impl Program {
             let columns = layout.levels.contains(&Level::Columns);
             let geometry = Geometry::new(&layout, columns);
             let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();
-            Some(Program { code, geometry, layout, inputs: graph.inputs.clone(), outputs, strides, full })
+            Some(Program { code, geometry, inputs: graph.inputs.clone(), outputs, strides, full })
         });
         program.ok_or_else(|| err!(Structure, "these operations have no common iteration space"))
     }
@@ -156,14 +155,6 @@ impl Program {
         self.full[output]
             && self.inputs[input].dtype == self.outputs[output].dtype
             && reads.all(|l| l.reach == Reach::Full && l.view.is_flat())
-    }
-
-    /// The number of instructions for each tile, and of registers.
-    pub fn size(&self) -> (usize, usize) {
-        match &self.code {
-            AnyCode::F32(c) => (c.tile.len(), c.full_registers),
-            AnyCode::F64(c) => (c.tile.len(), c.full_registers),
-        }
     }
 
     /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
@@ -192,7 +183,8 @@ impl Program {
     /// other, and from the inputs, unless [`may_share`](Program::may_share) allows it and the input has no gaps either.
     pub unsafe fn run_at(&self, inputs: &[Source], outputs: &[*mut u8]) {
         let shared = |o: &*mut u8| inputs.iter().any(|i| std::ptr::eq(i.start, *o));
-        let staged: Vec<bool> = outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
+        let staged: SmallVec<[bool; 8]> =
+            outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
         // SAFETY: by the caller's promise.
         unsafe {
             match &self.code {

@@ -9,18 +9,19 @@ use super::lower::Reach;
 use super::{Real, Source};
 use crate::backend::cpu::combined::loop_sincos;
 use crate::backend::cpu::parallel;
+use smallvec::SmallVec;
 use std::cell::RefCell;
 
 /// One run: a program with its inputs and outputs.
 pub(super) struct Run<'a, F: 'static> {
     code: &'a Code<F>,
     shape: &'a Geometry,
-    loads: Vec<Bound>,
+    loads: SmallVec<[Bound; 8]>,
     outputs: &'a [*mut u8],
     /// Outputs that share memory with an input: they are written when the tile has been read.
-    staged: Vec<bool>,
+    staged: SmallVec<[bool; 8]>,
     /// Partial results of the accumulators, each in the order of its blocks.
-    partial: Vec<*mut F>,
+    partial: SmallVec<[*mut F; 4]>,
 }
 
 // SAFETY: inputs are only read; of outputs and partial results each block writes its own part.
@@ -39,11 +40,12 @@ pub(super) unsafe fn run<F: Real>(
     shape: &Geometry,
     inputs: &[Source],
     outputs: &[*mut u8],
-    staged: Vec<bool>,
+    staged: SmallVec<[bool; 8]>,
 ) {
     let bind = |l: &super::lower::Load| Bound::new(l, inputs[l.input].start, inputs[l.input].strides);
-    let mut partials: Vec<Vec<F>> =
-        code.accumulators.iter().map(|a| vec![F::ZERO; partials(a.to, shape)]).collect();
+    let sizes = code.accumulators.iter().map(|a| partials(a.to, shape));
+    let mut partials: SmallVec<[SmallVec<[F; 4]>; 2]> =
+        sizes.map(|n| SmallVec::from_elem(F::ZERO, n)).collect();
     let run = Run {
         code,
         shape,
@@ -135,51 +137,45 @@ impl<F: Real> Run<'_, F> {
 struct Worker<'a, F: 'static> {
     run: &'a Run<'a, F>,
     /// The register of each slot.
-    home: Vec<*mut F>,
+    home: SmallVec<[*mut F; 32]>,
     /// Where each slot is now: in its register, or where an input or output has it.
-    at: Vec<*mut F>,
+    at: SmallVec<[*mut F; 32]>,
     /// Where outputs that share memory are written first.
-    stages: Vec<(usize, *mut F)>,
+    stages: SmallVec<[(usize, *mut F); 4]>,
     /// Sums of columns, for each accumulator that has them.
-    columns: Vec<*mut F>,
+    columns: SmallVec<[*mut F; 4]>,
     /// Results of the tiles of a block, or of a row.
-    tiles: Vec<Vec<F>>,
+    tiles: SmallVec<[SmallVec<[F; 32]>; 2]>,
 }
 
 impl<'a, F: Real> Worker<'a, F> {
     fn new(run: &'a Run<'a, F>, memory: *mut F) -> Self {
         let code = run.code;
-        let mut next = memory;
+        // SAFETY: the memory has the size of all that is taken of it.
+        let after = |start: *mut F, n: usize| unsafe { start.add(n) };
+        let rows = after(memory, code.full_registers * run.pitch());
+        let mut next = after(rows, code.row_registers * run.row_pitch());
         let mut take = |n: usize| {
             let here = next;
-            // SAFETY: the memory has the size of all that is taken.
-            next = unsafe { next.add(n) };
+            next = after(here, n);
             here
         };
-        let full: Vec<*mut F> = (0..code.full_registers).map(|_| take(run.pitch())).collect();
-        let rows: Vec<*mut F> = (0..code.row_registers).map(|_| take(run.row_pitch())).collect();
-        let stages: Vec<(usize, *mut F)> =
-            (0..run.staged.len()).filter(|&o| run.staged[o]).map(|o| (o, take(run.pitch()))).collect();
+        let staged = (0..run.staged.len()).filter(|&o| run.staged[o]);
+        let stages: SmallVec<[(usize, *mut F); 4]> = staged.map(|o| (o, take(run.pitch()))).collect();
         let columns = code.accumulators.iter().map(|a| match a.to {
             Level::Columns => take(run.columns()),
             _ => std::ptr::null_mut(),
         });
         let columns = columns.collect();
         let place = |p: &Place| match *p {
-            Place::Full(r) => full[r],
-            Place::Row(r) => rows[r],
+            Place::Full(r) => after(memory, r * run.pitch()),
+            Place::Row(r) => after(rows, r * run.row_pitch()),
             Place::Number(k) => (&raw const code.numbers[k]).cast_mut(),
             Place::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
         };
-        let home: Vec<*mut F> = code.places.iter().map(place).collect();
-        Worker {
-            run,
-            at: home.clone(),
-            home,
-            stages,
-            columns,
-            tiles: vec![Vec::new(); code.accumulators.len()],
-        }
+        let home: SmallVec<[*mut F; 32]> = code.places.iter().map(place).collect();
+        let tiles = SmallVec::from_elem(SmallVec::new(), code.accumulators.len());
+        Worker { run, at: home.clone(), home, stages, columns, tiles }
     }
 
     fn block(&mut self, number: usize) {

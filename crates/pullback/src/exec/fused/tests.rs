@@ -4,7 +4,7 @@ use super::*;
 use crate::graph::trace_leaves;
 use crate::ops::{Domain, Draw, Op};
 use crate::opt::fuse;
-use crate::tensor::{Key, bind};
+use crate::tensor::{Data, Key, bind};
 use crate::value_and_grad;
 
 /// Runs a graph, its groups by their programs.
@@ -27,10 +27,11 @@ pub(crate) fn run(graph: &Graph, inputs: &[Tensor]) -> Vec<Tensor> {
 
 fn run_group(group: &Fused, x: &[Tensor]) -> Vec<Tensor> {
     let types = group.signature().unwrap();
-    let mut outputs: Vec<Output> = types.iter().map(|t| Output::new(&t.shape)).collect();
+    let mut data: Vec<Data> = types.iter().map(|_| Data::Gone).collect();
+    let mut outputs: Vec<Output> =
+        types.iter().zip(&mut data).map(|(t, d)| Output::new(&t.shape, d)).collect();
     let values: Vec<Value> = x.iter().map(|t| t.concrete().unwrap()).collect();
     group.program.run(&values, &mut outputs);
-    let data = outputs.into_iter().map(Output::into_data);
     types.iter().zip(data).map(|(t, d)| Tensor::new(t.dtype, t.shape.clone(), d)).collect()
 }
 

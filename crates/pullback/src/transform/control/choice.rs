@@ -4,7 +4,7 @@ use super::{Known, known, same_outputs, select};
 use crate::error::{Result, err, or_panic};
 use crate::graph::{Graph, Region, trace_leaves};
 use crate::ops::Aval;
-use crate::tensor::{Block, Tensor, bind_block};
+use crate::tensor::{Block, Tensor, bind_block_at};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
@@ -34,7 +34,7 @@ pub fn cond<X: Tree, Y: Tree>(
         Known::One(true) => Ok(then(x)),
         Known::One(false) => Ok(otherwise(x)),
         Known::Lanes { .. } => select(condition, &then(x), &otherwise(x)),
-        Known::Nothing => traced(condition, then, otherwise, x),
+        Known::Nothing => traced(condition, then, otherwise, x, location),
     });
     or_panic(run.map_err(|e| e.in_op("cond").at(location)))
 }
@@ -84,6 +84,7 @@ fn traced<X: Tree, Y: Tree>(
     then: impl FnOnce(&X) -> Y,
     otherwise: impl FnOnce(&X) -> Y,
     x: &X,
+    location: &'static Location<'static>,
 ) -> Result<Y> {
     let mut results = Vec::new();
     let mut graph = |f: &mut dyn FnMut(&X) -> Y| {
@@ -107,7 +108,7 @@ fn traced<X: Tree, Y: Tree>(
     inputs.extend(x.leaves());
     inputs.extend(&captured);
     inputs.extend(&more);
-    Ok(from_leaves(&results[0], bind_block(Arc::new(block), &inputs)?))
+    Ok(from_leaves(&results[0], bind_block_at(location, Arc::new(block), &inputs)?))
 }
 
 /// A choice in a graph. Its inputs: the condition, those of both branches, what each has captured.
