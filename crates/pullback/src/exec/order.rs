@@ -74,8 +74,8 @@ fn greedy(program: &Program) -> Vec<usize> {
     // The kernels that read each register, once each.
     let mut readers: Vec<Vec<usize>> = vec![Vec::new(); bytes.len()];
     let mut waits = vec![0usize; n];
-    for k in 0..n {
-        for r in distinct(&program.kernels[k]) {
+    for (k, kernel) in program.kernels.iter().enumerate() {
+        for r in distinct(kernel) {
             readers[r].push(k);
             waits[k] += usize::from(r >= program.donated.len());
         }

@@ -152,10 +152,13 @@ impl Plan {
                 let shape = &self.program.registers[r].shape;
                 let mut data = Data::Gone;
                 let mut out = self.output(at, r, shape, &mut data, kernel, frame, given);
-                let x: SmallVec<[Value; 4]> =
-                    kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
-                op.eval(&x, &mut out)?;
-                drop(x);
+                let value = |o| from.value(o, &frame.values);
+                // In an array for the usual numbers: collecting costs as much as a small kernel.
+                match &kernel.operands[..] {
+                    [x] => op.eval(&[value(x)], &mut out),
+                    [a, b] => op.eval(&[value(a), value(b)], &mut out),
+                    more => op.eval(&more.iter().map(value).collect::<SmallVec<[Value; 4]>>(), &mut out),
+                }?;
                 let unused = out.finish();
                 self.put(r, data, unused, frame, given);
             }

@@ -30,7 +30,7 @@ pub(super) fn program(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
             0 => a.sin(),
             1 => &a + &b,
             2 => &a * &b,
-            3 => &a - &a,
+            3 => &a - a.clone(),
             4 => -&a,
             5 => a.matmul(&b),
             6 => a.t().matmul(&b),
