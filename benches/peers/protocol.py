@@ -46,6 +46,8 @@ def serve(name, tasks, set_threads, memory=None):
         match line.split():
             case ["hello"]:
                 answer = name
+            case ["list", _]:
+                answer = " ".join(tasks)
             case ["time", task, threads, seconds] if task in tasks:
                 set_threads(int(threads))
                 units, set_up = tasks[task]

@@ -1,6 +1,4 @@
-"""The tasks of benches/src/compiled in JAX, under jit. The number of threads is that of the processors it may use (see benches/run)."""
-
-import os
+"""The tasks of benches/src/compiled in JAX, under jit."""
 
 import jax
 import jax.numpy as jnp
@@ -160,9 +158,5 @@ text = lambda: labels(BATCH * CONTEXT, CHARACTERS)
 of_model("transformer", model, lambda: (text(), text()), text_loss, 0.01)
 
 
-def set_threads(n):
-    """XLA takes as many threads as there are processors: the process is moved to `n` of them before its first use."""
-    os.sched_setaffinity(0, list(range(os.cpu_count()))[:n])
-
-
-protocol.serve(f"JAX {jax.__version__}", tasks, set_threads)
+# XLA takes as many threads as there are processors that the process may use: benches/run sees to that.
+protocol.serve(f"JAX {jax.__version__}", tasks, lambda n: None)

@@ -3,6 +3,7 @@
 mod compiled;
 mod eager;
 mod memory;
+mod scalar;
 mod task;
 
 use std::io::{self, BufRead, Write};
@@ -10,7 +11,7 @@ use std::time::Duration;
 use task::Task;
 
 fn main() -> io::Result<()> {
-    let tasks: Vec<Task> = eager::tasks().into_iter().chain(compiled::tasks()).collect();
+    let tasks: Vec<Task> = [eager::tasks(), compiled::tasks(), scalar::tasks()].into_iter().flatten().collect();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line?;

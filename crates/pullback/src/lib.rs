@@ -91,6 +91,8 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/compile.md")]
+    struct Compile;
     #[doc = include_str!("../../../docs/ir.md")]
     struct Ir;
     #[doc = include_str!("../../../docs/semantics.md")]

@@ -40,16 +40,17 @@ impl Plan {
     pub fn new(graph: &Graph, donated: &[usize]) -> Result<Plan> {
         match donated.iter().find(|&&k| k >= graph.inputs.len()) {
             Some(k) => Err(err!(Structure, "there is no input {k} that could be donated")),
-            None => Ok(Plan::of(graph, donated)),
+            None => Ok(Plan::of(graph, donated, usize::MAX)),
         }
     }
 
-    fn of(graph: &Graph, donated: &[usize]) -> Plan {
+    /// Plans a graph whose outputs from `given` on have memory of their own to go to.
+    fn of(graph: &Graph, donated: &[usize], given: usize) -> Plan {
         let mut program = Program::new(graph, donated);
         let order = order::choose(&program);
         program.reorder(&order);
         let order: Vec<usize> = (0..order.len()).collect();
-        let storage = Storage::new(&program, &Liveness::new(&program, &order));
+        let storage = Storage::new(&program, &Liveness::new(&program, &order), given);
         Plan { program, storage, frames: Mutex::new(Vec::new()) }
     }
 

@@ -25,7 +25,7 @@ pub(super) struct Cond {
 
 impl Cond {
     pub fn new(then: &Graph, otherwise: &Graph, inputs: usize) -> Cond {
-        Cond { then: Plan::of(then, &[]), otherwise: Plan::of(otherwise, &[]), inputs }
+        Cond { then: Plan::of(then, &[], 0), otherwise: Plan::of(otherwise, &[], 0), inputs }
     }
 
     pub fn run(&self, x: &[Value], mut given: SmallVec<[Option<Memory>; 4]>) -> Result<Results> {
@@ -58,7 +58,7 @@ pub(super) struct Scan {
 
 impl Scan {
     pub fn new(body: &Graph, state: usize, items: usize, steps: Range<usize>, stacks: bool) -> Scan {
-        let body = Plan::of(body, &(0..state).collect::<Vec<_>>());
+        let body = Plan::of(body, &(0..state).collect::<Vec<_>>(), state);
         let in_place = !body.program.kernels.iter().any(|k| matches!(k.work, Work::Block(_)));
         Scan { body, state, items, steps, stacks, in_place }
     }

@@ -40,11 +40,22 @@ struct Group {
     span: (usize, usize),
 }
 
+/// How many slots are tried for a value, so that the time of planning grows no faster than the graph.
+const LOOKS: usize = 256;
+
 impl Storage {
-    pub fn new(program: &Program, live: &Liveness) -> Storage {
+    /// Outputs from `given` on have memory of their own to go to.
+    pub fn new(program: &Program, live: &Liveness, given: usize) -> Storage {
         let n = program.registers.len();
         let donated = program.donated.len();
         let escaping = program.escaping();
+        // The first output that a register is as it is.
+        let mut direct = vec![None; n];
+        for (k, output) in program.outputs.iter().enumerate().rev().filter(|(_, o)| o.window.is_none()) {
+            if let Root::Register(r) = output.root {
+                direct[r] = Some(k);
+            }
+        }
         let mut over = vec![SmallVec::new(); program.kernels.len()];
         let mut group_of: Vec<usize> = (0..n).collect();
         let mut groups: Vec<Group> =
@@ -60,10 +71,15 @@ impl Storage {
             let mut left: Vec<usize> = (0..kernel.operands.len()).filter(|&k| dying(k).is_some()).collect();
             for (j, result) in kernel.results.clone().enumerate() {
                 let aval = &program.registers[result];
-                let fits =
-                    |&k: &usize| kernel.operands[k].aval == *aval && kernel.work.overwrites(aval.dtype, j, k);
-                let Some(place) = left.iter().position(fits) else { continue };
-                let k = left.remove(place);
+                let fits = |k: usize| {
+                    let donor = dying(k).is_some_and(|r| groups[group_of[r]].members[0] < donated);
+                    let fits = kernel.operands[k].aval == *aval && kernel.work.overwrites(aval.dtype, j, k);
+                    let goes_elsewhere = direct[result].is_some_and(|output| output >= given);
+                    (fits && !(donor && goes_elsewhere)).then_some((donor != escaping[result], k))
+                };
+                // What becomes an output takes a donated input rather than memory of the plan, and the other way round.
+                let Some((_, k)) = left.iter().filter_map(|&k| fits(k)).min() else { continue };
+                left.retain(|&other| other != k);
                 let Some(operand) = dying(k) else { continue };
                 over[at].push((k, result));
                 let into = group_of[operand];
@@ -75,8 +91,6 @@ impl Storage {
         }
         groups.retain(|g| !g.members.is_empty());
 
-        let direct =
-            |r: usize| program.outputs.iter().position(|o| o.root == Root::Register(r) && o.window.is_none());
         let mut places = vec![Place::Foreign; n];
         let mut after = vec![None; n];
         let mut spare: Vec<usize> = (0..donated).filter(|&r| !escaping[r]).collect();
@@ -90,13 +104,16 @@ impl Storage {
         for group in &groups {
             let (first, last) = (group.members[0], group.members[group.members.len() - 1]);
             if first < donated || foreign[first] {
+                if escaping[last] && last >= donated {
+                    places[last] = Place::Output(direct[last]);
+                }
                 continue;
             }
             if !escaping[last] {
                 shared.push(group);
                 continue;
             }
-            group.members.iter().for_each(|&r| places[r] = Place::Output(direct(last)));
+            group.members.iter().for_each(|&r| places[r] = Place::Output(direct[last]));
             let fits = |&r: &usize| live.spans[r].1 < group.span.0 && live.bytes[r] == live.bytes[first];
             match spare.iter().position(fits) {
                 Some(k) => after[first] = Some(spare.swap_remove(k)),
@@ -112,7 +129,9 @@ impl Storage {
             let free = |spans: &BTreeMap<usize, usize>| {
                 spans.range(..=end).next_back().is_none_or(|(_, &other)| other < start)
             };
-            let slot = slots.iter().rposition(|(_, spans)| free(spans)).unwrap_or_else(|| {
+            let last = slots.len().saturating_sub(LOOKS);
+            let found = slots[last..].iter().rposition(|(_, spans)| free(spans)).map(|s| last + s);
+            let slot = found.unwrap_or_else(|| {
                 slots.push((live.bytes[group.members[0]], BTreeMap::new()));
                 slots.len() - 1
             });

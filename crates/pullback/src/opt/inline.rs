@@ -22,7 +22,7 @@ pub(super) fn inline(graph: &Graph, _: &Options) -> Graph {
 }
 
 /// Adds the operations of a graph, with these values for its inputs; its outputs.
-fn spliced(w: &mut Rewrite, body: &Graph, inputs: &[Ref]) -> Refs {
+pub(super) fn spliced(w: &mut Rewrite, body: &Graph, inputs: &[Ref]) -> Refs {
     let consts: Vec<Ref> = body.consts.iter().map(|c| w.out.constant(c.clone())).collect();
     let mut steps: Vec<Refs> = Vec::with_capacity(body.len());
     let moved = |a: Ref, steps: &[Refs]| match a {

@@ -15,6 +15,11 @@ pub(super) fn layout(graph: &Graph, _: &Options) -> Graph {
     rewrite(graph, rule)
 }
 
+/// Computes elementwise values before they are repeated, even where the repeated operand is needed too: one operation more, and less work.
+pub(super) fn shrink(graph: &Graph, _: &Options) -> Graph {
+    rewrite(graph, |w, step| if step.op.elementwise() { shrunk(w, step, true) } else { None })
+}
+
 fn rule(w: &mut Rewrite, step: &Step) -> Option<Ref> {
     let x = *step.args.first()?;
     match &step.op {
@@ -25,7 +30,7 @@ fn rule(w: &mut Rewrite, step: &Step) -> Option<Ref> {
         Op::SliceAssign(s) => (whole(&s.region, &step.avals[0].shape)).then_some(step.args[1]),
         Op::Concat(_) => (step.args.len() == 1).then_some(x),
         Op::Sum(s) => summed(w, x, &s.axes, step),
-        op if op.elementwise() => shrunk(w, step),
+        op if op.elementwise() => shrunk(w, step, false),
         _ => None,
     }
 }
@@ -233,8 +238,8 @@ fn is_exact(n: usize, dtype: DType) -> bool {
 }
 
 /// An elementwise operation on operands that are all broadcast, or all reshaped, from one shape: first the operation, then the move.
-/// Then fewer elements are computed, and moves come to where they meet others.
-fn shrunk(w: &mut Rewrite, step: &Step) -> Option<Ref> {
+/// Then fewer elements are computed, and moves come to where they meet others. Unless `eager`, only if that takes no more operations.
+fn shrunk(w: &mut Rewrite, step: &Step, eager: bool) -> Option<Ref> {
     let mut source: Option<(Shape, bool)> = None;
     let mut single = false;
     for &a in &step.args {
@@ -255,7 +260,7 @@ fn shrunk(w: &mut Rewrite, step: &Step) -> Option<Ref> {
     }
     let (shape, broadcasts) = source?;
     // Repeating to nothing at all would compute what was not computed before.
-    if !single || (broadcasts && shape.numel() >= step.avals[0].shape.numel()) {
+    if !(single || eager && broadcasts) || (broadcasts && shape.numel() >= step.avals[0].shape.numel()) {
         return None;
     }
     let args: SmallVec<[Ref; 3]> = step

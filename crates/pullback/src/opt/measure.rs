@@ -1,29 +1,7 @@
-//! What a graph costs, counted without running it: by this passes judge each other, and `optimize` judges itself.
+//! What passes count of a graph: who reads what, and the memory that is alive while each operation runs.
 
-use crate::graph::{Graph, Ref, Region, Step};
+use crate::graph::{Graph, Ref, Step};
 use crate::ops::Op;
-use crate::shape::Shape;
-use smallvec::SmallVec;
-
-/// The cost of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cost {
-    /// Operations, those of the graphs inside of loops and branches included, each once.
-    pub operations: usize,
-    /// Arithmetic, in additions; an element that is moved counts as one. Views cost nothing; loops count every step.
-    pub work: u64,
-    /// The most bytes of results that are alive at once, in the order of the graph.
-    pub peak: usize,
-}
-
-impl Cost {
-    /// Whether nothing of it is more. A power may become several products, which are less work.
-    pub(super) fn within(&self, limit: &Cost, fast_math: bool) -> bool {
-        (fast_math || self.operations <= limit.operations)
-            && self.work <= limit.work
-            && self.peak <= limit.peak
-    }
-}
 
 /// Whether the result is the input seen another way, so that it needs neither work nor memory.
 pub(super) fn is_view(op: &Op) -> bool {
@@ -64,30 +42,6 @@ pub(super) fn operations(graph: &Graph) -> usize {
     graph.len() + graph.steps.iter().map(inside).sum::<usize>()
 }
 
-pub(super) fn cost(graph: &Graph) -> Cost {
-    Cost { operations: operations(graph), work: work(graph), peak: peak(graph) }
-}
-
-fn work(graph: &Graph) -> u64 {
-    let mut total = 0;
-    for step in &graph.steps {
-        if let Some(region) = step.op.region() {
-            let most = region.bodies().into_iter().map(|b| work(b)).max().unwrap_or(0);
-            total += match region {
-                Region::Scan { from, to, .. } => most * (to - from) as u64,
-                _ => most,
-            };
-            continue;
-        }
-        if !is_view(&step.op) && !matches!(step.op, Op::Block(_)) {
-            let shapes: SmallVec<[Shape; 3]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
-            let shapes: SmallVec<[&[usize]; 3]> = shapes.iter().map(|s| &s[..]).collect();
-            total += step.op.flops(&shapes, &step.avals[0].shape);
-        }
-    }
-    total
-}
-
 /// Where the elements of a step's results lie: its own memory, or that of the step it is a view of; `None` for a view of an input.
 pub(super) fn roots(graph: &Graph) -> Vec<Option<usize>> {
     let mut roots: Vec<Option<usize>> = Vec::with_capacity(graph.len());
@@ -125,6 +79,11 @@ pub(super) fn last_reads(graph: &Graph, roots: &[Option<usize>]) -> Vec<usize> {
     last
 }
 
+/// The bytes alive inside of an operation that runs other graphs.
+pub(super) fn inside(step: &Step) -> usize {
+    step.op.region().map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
+}
+
 /// The bytes alive while each step runs. Inputs and constants are not counted.
 pub(super) fn profile(graph: &Graph) -> Vec<usize> {
     let roots = roots(graph);
@@ -136,9 +95,7 @@ pub(super) fn profile(graph: &Graph) -> Vec<usize> {
             live += bytes(graph, k);
             dying[last[k]] += bytes(graph, k);
         }
-        let inside =
-            step.op.region().map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0));
-        let now = live + inside;
+        let now = live + inside(step);
         live -= dying[k];
         now
     };

@@ -18,6 +18,7 @@ mod rewrite;
 mod simplify;
 mod strength;
 mod trim;
+mod unroll;
 
 #[cfg(test)]
 mod laws;
@@ -25,9 +26,9 @@ mod laws;
 mod tests;
 
 pub(crate) use fuse::fuse;
-pub use measure::Cost;
 pub use report::{PassReport, Report};
 
+use crate::exec::Statistics;
 use crate::graph::{Graph, Region, Step};
 use crate::ops::Op;
 
@@ -63,46 +64,41 @@ struct Pass {
     name: &'static str,
     about: &'static str,
     run: fn(&Graph, &Options) -> Graph,
-    /// It lengthens the life of values, which may cost memory.
-    keeps_longer: bool,
+    risk: Risk,
+}
+
+/// What a pass that makes most graphs better may make worse.
+#[derive(Clone, Copy, PartialEq)]
+enum Risk {
+    Nothing,
+    /// It adds operations for less work.
+    Operations,
+    /// It lengthens the life of values.
+    Memory,
 }
 
 const PASSES: &[Pass] = &[
-    Pass {
-        name: "inline",
-        about: "calls replaced by what they call",
-        run: inline::inline,
-        keeps_longer: false,
-    },
-    Pass { name: "fold", about: "constants computed", run: fold::fold, keeps_longer: false },
-    Pass {
-        name: "simplify",
-        about: "operations that change nothing left out",
-        run: simplify::simplify,
-        keeps_longer: false,
-    },
-    Pass {
-        name: "strength",
-        about: "divisions and powers made cheaper",
-        run: strength::strength,
-        keeps_longer: false,
-    },
-    Pass {
-        name: "layout",
-        about: "moves of elements joined or left out",
-        run: layout::layout,
-        keeps_longer: false,
-    },
-    Pass { name: "cse", about: "equal values computed once", run: cse::cse, keeps_longer: true },
-    Pass { name: "hoist", about: "work taken out of loops", run: hoist::hoist, keeps_longer: true },
-    Pass {
-        name: "trim",
-        about: "unused inputs, outputs and states dropped",
-        run: trim::trim,
-        keeps_longer: false,
-    },
-    Pass { name: "dce", about: "dead code dropped", run: dce::dce, keeps_longer: false },
+    pass("inline", "calls replaced by what they call", inline::inline, Risk::Nothing),
+    pass("unroll", "loops of one step replaced by the step", unroll::unroll, Risk::Operations),
+    pass("fold", "constants computed", fold::fold, Risk::Nothing),
+    pass("simplify", "operations that change nothing left out", simplify::simplify, Risk::Nothing),
+    pass("strength", "divisions and powers made cheaper", strength::strength, Risk::Nothing),
+    pass("layout", "moves of elements joined or left out", layout::layout, Risk::Nothing),
+    pass("shrink", "values computed before they are repeated", layout::shrink, Risk::Operations),
+    pass("cse", "equal values computed once", cse::cse, Risk::Memory),
+    pass("hoist", "work taken out of loops", hoist::hoist, Risk::Memory),
+    pass("trim", "unused inputs, outputs and states dropped", trim::trim, Risk::Nothing),
+    pass("dce", "dead code dropped", dce::dce, Risk::Nothing),
 ];
+
+const fn pass(
+    name: &'static str,
+    about: &'static str,
+    run: fn(&Graph, &Options) -> Graph,
+    risk: Risk,
+) -> Pass {
+    Pass { name, about, run, risk }
+}
 
 /// Rounds of all passes; each makes the graph smaller or simpler, and few graphs need more than three.
 const ROUNDS: usize = 16;
@@ -110,7 +106,7 @@ const ROUNDS: usize = 16;
 impl Graph {
     /// An equivalent graph of fewer operations: constants folded, common subexpressions computed once, transposes cancelled, loop-invariant
     /// work taken out of loops, and so on. It computes the same values, but for the order in which sums are rounded, and
-    /// never needs more operations, work or memory.
+    /// never needs more operations, work or memory by its [`statistics`](Graph::statistics).
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -139,45 +135,61 @@ impl Graph {
     /// # let _ = g;
     /// ```
     pub fn optimize_with(&self, options: &Options) -> (Graph, Report) {
-        let before = self.cost();
-        let limit = options.memory.unwrap_or(usize::MAX).min(before.peak);
+        let before = self.statistics();
         let mut report = Report::new(before);
-        let mut best = pipeline(self, options, &mut report, |_| true);
-        if measure::peak(&best) > limit {
-            best = report.run("remat", "cheap values computed again to save memory", &best, |g| {
-                remat::remat(g, limit)
-            });
+        let (limit, fast) = (measure::peak(self), options.fast_math);
+        let attempt = |risks: &[Risk], report: &mut Report| {
+            *report = Report::new(before);
+            let best = pipeline(self, options, report, risks);
+            if measure::peak(&best) > limit { under(limit, &best, report) } else { best }
+        };
+        // What most graphs gain from can cost another one more than all else has saved.
+        let mut best = attempt(&[Risk::Nothing, Risk::Operations, Risk::Memory], &mut report);
+        for risks in [&[Risk::Nothing, Risk::Memory][..], &[Risk::Nothing]] {
+            if !within(&best, &before, fast) {
+                best = attempt(risks, &mut report);
+            }
         }
-        // Values that are kept for a later use can cost more memory than all else has saved.
-        if !best.cost().within(&before, options.fast_math) {
+        if !within(&best, &before, fast) {
             report = Report::new(before);
-            best = pipeline(self, options, &mut report, |p| !p.keeps_longer);
+            best =
+                report.run("dce", "dead code dropped", self, |g| everywhere(g, &|g| dce::dce(g, options))).0;
         }
-        if !best.cost().within(&before, options.fast_math) {
-            report = Report::new(before);
-            best = report.run("dce", "dead code dropped", self, |g| everywhere(g, &|g| dce::dce(g, options)));
+        if let Some(limit) = options.memory.filter(|&limit| measure::peak(&best) > limit) {
+            best = under(limit, &best, &mut report);
         }
-        report.after = best.cost();
+        report.after = best.statistics();
         (best, report)
-    }
-
-    /// What the graph costs, counted without running it.
-    pub(crate) fn cost(&self) -> Cost {
-        measure::cost(self)
     }
 }
 
+/// Whether a graph costs no more than another one did. With fast math a power may become several products, which are less work.
+fn within(graph: &Graph, before: &Statistics, fast_math: bool) -> bool {
+    let after = graph.statistics();
+    (fast_math || after.operations <= before.operations)
+        && after.flops <= before.flops
+        && after.peak_bytes <= before.peak_bytes
+}
+
+/// The graph in less memory.
+fn under(limit: usize, graph: &Graph, report: &mut Report) -> Graph {
+    report.run("remat", "cheap values computed again to save memory", graph, |g| remat::remat(g, limit)).0
+}
+
 /// Runs passes until nothing changes.
-fn pipeline(graph: &Graph, options: &Options, report: &mut Report, takes: impl Fn(&Pass) -> bool) -> Graph {
+fn pipeline(graph: &Graph, options: &Options, report: &mut Report, risks: &[Risk]) -> Graph {
+    let passes: Vec<&Pass> = PASSES.iter().filter(|p| risks.contains(&p.risk)).collect();
     let mut graph = graph.clone();
-    for _ in 0..ROUNDS {
-        let before = graph.clone();
-        for pass in PASSES.iter().filter(|p| takes(p)) {
-            graph = report.run(pass.name, pass.about, &graph, |g| everywhere(g, &|g| (pass.run)(g, options)));
-        }
-        if cse::same_graph(&before, &graph) {
+    // Every pass has seen the graph as it is when as many in a row as there are have left it alone.
+    let mut quiet = 0;
+    for pass in passes.iter().cycle().take(ROUNDS * passes.len()) {
+        let (new, changed) =
+            report.run(pass.name, pass.about, &graph, |g| everywhere(g, &|g| (pass.run)(g, options)));
+        quiet = if changed { 0 } else { quiet + 1 };
+        if quiet == passes.len() {
             break;
         }
+        graph = new;
     }
     graph
 }

@@ -1,8 +1,8 @@
 //! What the passes did, for people.
 
-use super::Cost;
 use super::cse::same_graph;
 use super::measure::operations;
+use crate::exec::Statistics;
 use crate::graph::Graph;
 use std::fmt;
 
@@ -10,9 +10,9 @@ use std::fmt;
 #[derive(Clone, Debug)]
 pub struct Report {
     /// The cost of the graph that was given.
-    pub before: Cost,
+    pub before: Statistics,
     /// The cost of the result.
-    pub after: Cost,
+    pub after: Statistics,
     /// What each pass did, in the order of their first runs.
     pub passes: Vec<PassReport>,
 }
@@ -33,18 +33,18 @@ pub struct PassReport {
 }
 
 impl Report {
-    pub(super) fn new(before: Cost) -> Report {
+    pub(super) fn new(before: Statistics) -> Report {
         Report { before, after: before, passes: Vec::new() }
     }
 
-    /// Runs a pass, and notes what it does.
+    /// Runs a pass, and notes what it does; the result, and whether it is another graph.
     pub(super) fn run(
         &mut self,
         name: &'static str,
         about: &'static str,
         graph: &Graph,
         pass: impl FnOnce(&Graph) -> Graph,
-    ) -> Graph {
+    ) -> (Graph, bool) {
         let new = pass(graph);
         if cfg!(debug_assertions)
             && let Err(e) = new.verify()
@@ -57,8 +57,9 @@ impl Report {
             self.passes.len() - 1
         });
         self.passes[at].removed += before as isize - after as isize;
-        self.passes[at].changes += usize::from(!same_graph(graph, &new));
-        new
+        let changed = !same_graph(graph, &new);
+        self.passes[at].changes += usize::from(changed);
+        (new, changed)
     }
 }
 
@@ -75,6 +76,6 @@ impl fmt::Display for Report {
         }
         let (b, a) = (self.before, self.after);
         write!(f, "{} operations of {}", a.operations, b.operations)?;
-        write!(f, ", work {} of {}, peak {} of {} bytes", a.work, b.work, a.peak, b.peak)
+        write!(f, ", {} flops of {}, peak {} bytes of {}", a.flops, b.flops, a.peak_bytes, b.peak_bytes)
     }
 }

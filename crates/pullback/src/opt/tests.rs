@@ -1,5 +1,7 @@
 //! What each pass does, on printed graphs.
 
+mod regions;
+
 use super::*;
 use crate::prelude::*;
 
@@ -366,6 +368,24 @@ fn small_before_it_is_repeated() {
 }
 
 #[test]
+fn small_even_where_the_repeated_operand_is_needed() {
+    let text =
+        ["%0 = broadcast_to(x0) {to: [5, 3]} : f64[5, 3]", "%1 = exp(%0) : f64[5, 3]", "return %0, %1"];
+    check("layout", X, &text, &text);
+    check(
+        "shrink",
+        X,
+        &text,
+        &[
+            "%0 = broadcast_to(x0) {to: [5, 3]} : f64[5, 3]",
+            "%1 = exp(x0) : f64[3]",
+            "%2 = broadcast_to(%1) {to: [5, 3]} : f64[5, 3]",
+            "return %0, %2",
+        ],
+    );
+}
+
+#[test]
 fn sums_of_repeated_elements_and_of_sums() {
     check(
         "layout",
@@ -446,8 +466,8 @@ fn stop_gradient_stays_where_a_derivative_may_follow() {
 fn the_report_counts() {
     let g = trace(|x: &Tensor| (x * 1.0).sin() + (x * 1.0).sin(), &Tensor::zeros([3]));
     let (best, report) = g.optimize_with(&Options::default());
-    assert_eq!(report.before.operations, g.len());
-    assert_eq!(report.after.operations, best.len());
+    assert_eq!(report.before.operations, g.len() as u64);
+    assert_eq!(report.after.operations, best.len() as u64);
     let removed: isize = report.passes.iter().map(|p| p.removed).sum();
     assert_eq!(removed, (g.len() - best.len()) as isize);
     assert!(report.to_string().contains("2 operations of 5"), "{report}");

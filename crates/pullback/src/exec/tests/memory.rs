@@ -6,7 +6,7 @@ use crate::prelude::*;
 use crate::tensor::{Data, buffer};
 use crate::{DType, Tensor};
 
-fn address(t: &Tensor) -> *const u8 {
+pub(super) fn address(t: &Tensor) -> *const u8 {
     match t.data() {
         Data::Strided(s) => s.buffer.slice::<u8>().as_ptr(),
         _ => std::ptr::null(),
@@ -90,14 +90,7 @@ fn a_donated_input_is_overwritten_by_its_successor() {
 #[test]
 fn memory_of_a_donated_input_is_used_after_its_last_use() {
     let x = [normal(1, &[40, 40]), normal(2, &[40, 40])];
-    let g = graph(&x, |x| vec![x[0].exp().matmul(&x[1]).matmul(&x[1].t())]);
-    let plan = Plan::new(&g, &[0]).unwrap();
-    let state = &x[0] * 1.0;
-    let at = address(&state);
-    let y = plan.run_owned(vec![state, x[1].clone()]).unwrap();
-    let _ = at;
-    assert_eq!(y[0].to_vec::<f32>(), g.eval(&x).unwrap()[0].to_vec::<f32>());
-    // Here it is never overwritten, and handed on whole.
+    // A product cannot be written over a factor, but the next one can be written there.
     let g = graph(&x, |x| vec![x[0].t().matmul(&x[1]).matmul(&x[1].t())]);
     let plan = Plan::new(&g, &[0]).unwrap();
     let state = &x[0] * 1.0;

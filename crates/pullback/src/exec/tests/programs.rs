@@ -19,7 +19,7 @@ impl Dice {
 }
 
 /// Steps over matrices of 4 by 4, most of them cheap, many of them views.
-fn program(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
+pub(super) fn program(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
     let mut dice = Dice(seed);
     let mut values = x.to_vec();
     for _ in 0..5 + dice.roll(20) {

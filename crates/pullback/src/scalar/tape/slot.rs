@@ -2,14 +2,14 @@
 //! initialisation, so that recording an operation is a comparison and a handful of stores.
 
 use super::store::{Record, Store};
-use crate::scalar::{Dual, Real, Single, Var};
+use crate::scalar::{Dual, Lanes, Real, Single, Var};
 use std::any::TypeId;
 use std::cell::Cell;
 
 /// A number that a tape can be made of.
 ///
 /// A type has a slot, the place of the tape that is recording its variables. `f64` and [`Single`] have
-/// one each; the families `Dual<T, N>` and `Var<T>` share one for each depth of nesting, and there each
+/// one each; the families `Dual<T, N>`, `Lanes<N>` and `Var<T>` share one for each depth of nesting, and there each
 /// operation checks that the tape in it is of its own type.
 pub trait Taped: Real {
     #[doc(hidden)]
@@ -82,6 +82,23 @@ impl<T: Taped, const N: usize> Taped for Dual<T, N> {
     #[inline(always)]
     fn is_nothing(self) -> bool {
         self.real().is_nothing() && self.tangents().iter().all(|t| t.is_nothing())
+    }
+}
+
+impl<const N: usize> Taped for Lanes<N> {
+    const SLOT: usize = 2;
+    const SHARED: bool = true;
+    const DEPTH: usize = 0;
+
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self.0.iter().fold(true, |nothing, v| nothing & (*v == 0.0))
+    }
+
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(mut self, p: Self, g: Self) -> Self {
+        (0..N).for_each(|k| self.0[k] = self.0[k].plus_product::<FUSED>(p.0[k], g.0[k]));
+        self
     }
 }
 
