@@ -34,7 +34,7 @@ pub(crate) fn fuse(graph: &Graph) -> Result<Graph> {
 struct Groups<'a> {
     graph: &'a Graph,
     operands: Operands,
-    /// The steps whose results each step reads, views apart, and the steps that read its own.
+    /// The steps that read the result of each, through views or not.
     readers: Vec<Vec<usize>>,
     /// The group of each step, named by one of its members.
     group: Vec<usize>,
@@ -65,13 +65,12 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Joins producers and consumers.
+    /// Joins producers and consumers, the last ones first: what is computed for the backward pass alone is computed there, and not
+    /// kept for it by a group of the forward pass.
     fn along_edges(&mut self) {
-        for k in 0..self.graph.len() {
-            for j in 0..self.operands[k].len() {
-                if let (Ref::Step(p, 0), _) = self.operands[k][j] {
-                    self.join(p, k);
-                }
+        for k in (0..self.graph.len()).rev() {
+            for r in 0..self.readers[k].len() {
+                self.join(k, self.readers[k][r]);
             }
         }
     }

@@ -5,10 +5,10 @@
 use super::layout::Layout;
 use std::ops::Range;
 
-/// Elements of a tile, unless a row has to be seen whole.
-pub(super) const TILE: usize = 512;
+/// Bytes of a register, unless a row has to be seen whole: a dozen of them stay in the first cache.
+const TILE: usize = 2048;
 /// Elements of a block.
-const BLOCK: usize = 32 * TILE;
+const BLOCK: usize = 1 << 14;
 /// Rows that a block has at least, where columns are reduced: each block leaves a row of partial results.
 const REDUCED_ROWS: usize = 32;
 
@@ -30,16 +30,21 @@ pub(super) struct Rectangle {
     pub cols: Range<usize>,
 }
 
+/// Elements of a tile.
+fn tile(layout: &Layout) -> usize {
+    TILE / layout.dtype.size()
+}
+
 /// Whether a tile holds whole rows.
 pub(super) fn spans(layout: &Layout) -> bool {
-    layout.whole || layout.cols <= TILE
+    layout.whole || layout.cols <= tile(layout)
 }
 
 impl Geometry {
     pub fn new(layout: &Layout, reduces_columns: bool) -> Geometry {
         let (rows, cols) = (layout.rows, layout.cols);
-        let tile_cols = if spans(layout) { cols } else { TILE };
-        let tile_rows = (TILE / tile_cols).clamp(1, rows);
+        let tile_cols = if spans(layout) { cols } else { tile(layout) };
+        let tile_rows = (tile(layout) / tile_cols).clamp(1, rows);
         let block_cols = match spans(layout) {
             true => cols,
             false if reduces_columns => cols.min(BLOCK / 4),

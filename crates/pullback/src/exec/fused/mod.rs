@@ -116,7 +116,8 @@ impl Program {
         let members: Vec<usize> = (0..graph.len()).filter(|&k| !is_view(&graph.steps[k].op)).collect();
         let fits = members.iter().all(|&k| layout::is_member(graph, k));
         let operands = operands(graph);
-        let program = layout::layout(graph, &operands, &members).filter(|_| fits).and_then(|layout| {
+        let layout = if fits { layout::layout(graph, &operands, &members) } else { None };
+        let program = layout.and_then(|layout| {
             let spans = geometry::spans(&layout);
             let code = match layout.dtype {
                 DType::F64 => AnyCode::F64(code::assemble(

@@ -367,3 +367,31 @@ fn random_programs_give_what_single_operations_give() {
         compare(&format!("program {seed}"), &f(&x), &run(&fused, &x));
     }
 }
+
+#[test]
+fn a_body_that_is_no_group_is_refused() {
+    let with = |header: &str, lines: &str| {
+        let text = format!(
+            "graph({header}) {{\n%0 = fused(x0) : (f32[4])\ngraph({header}) {{\n{lines}\n}}\nreturn %0\n}}"
+        );
+        text.parse::<Graph>().map_err(|e| e.to_string())
+    };
+    let refused = |lines: &str| {
+        let e = with("x0: f32[4]", lines).expect_err(lines);
+        assert!(e.contains("no common iteration space"), "{e}");
+    };
+    refused("return x0");
+    refused("%0 = softmax(x0) : f32[4]\nreturn %0");
+    refused("%0 = exp(x0) : f32[4]\n%1 = reshape(%0) {to: [4]} : f32[4]\nreturn %1");
+    refused("c0 = constant [1.0, 2.0, 3.0, 4.0] : f32[4]\n%0 = add(x0, c0) : f32[4]\nreturn %0");
+    assert!(with("x0: f32[4]", "%0 = exp(x0) : f32[4]\nreturn %0").is_ok());
+}
+
+#[test]
+fn a_value_may_be_several_outputs() {
+    let x = [draw(1, &[1030], DType::F32)];
+    let mut graph = traced(|x| vec![x[0].exp(), x[0].lt(0.0).cast(DType::F32)], &x);
+    graph.outputs = vec![graph.outputs[0], graph.outputs[1], graph.outputs[0]];
+    let group = Fused::new(graph.clone()).unwrap();
+    compare("outputs", &graph.eval(&x).unwrap(), &run_group(&group, &x));
+}

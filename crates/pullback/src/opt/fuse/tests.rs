@@ -62,6 +62,39 @@ fn what_is_used_outside_is_an_output() {
 }
 
 #[test]
+fn what_only_the_backward_pass_needs_is_computed_there() {
+    check(
+        "x0: f32[4, 4]",
+        &[
+            "c0 = constant 1.0 : f32[4, 4]",
+            "%0 = exp(x0) : f32[4, 4]",
+            "%1 = tanh(%0) : f32[4, 4]",
+            "%2 = softmax(%1) : f32[4, 4]",
+            "%3 = sub(c0, %1) : f32[4, 4]",
+            "%4 = gate(%2, %3) : f32[4, 4]",
+            "return %4",
+        ],
+        &[
+            "%0 = fused(x0) : (f32[4, 4])",
+            "  graph(x0: f32[4, 4]) {",
+            "    %0 = exp(x0) : f32[4, 4]",
+            "    %1 = tanh(%0) : f32[4, 4]",
+            "    return %1",
+            "  }",
+            "%1 = softmax(%0) : f32[4, 4]",
+            "%2 = fused(%0, %1) : (f32[4, 4])",
+            "  graph(x0: f32[4, 4], x1: f32[4, 4]) {",
+            "    c0 = constant 1.0 : f32[4, 4]",
+            "    %0 = sub(c0, x0) : f32[4, 4]",
+            "    %1 = gate(x1, %0) : f32[4, 4]",
+            "    return %1",
+            "  }",
+            "return %2",
+        ],
+    );
+}
+
+#[test]
 fn nothing_is_computed_both_before_and_after_a_group() {
     // The first and the last operation cannot be one: the softmax in between reads the one, and is read by the other.
     let lines = [
