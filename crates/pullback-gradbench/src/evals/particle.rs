@@ -18,14 +18,11 @@ struct Potential<T> {
     w: T,
 }
 
-fn inverse_distance<T: Real>(dx: T, dy: T) -> T {
-    (dx * dx + dy * dy).sqrt().recip()
-}
-
 /// The charges are at (10, 10 - w) and (10, 0).
 fn potential<T: Real>(w: T, x: [T; 2]) -> T {
     let dx = x[0] - 10.0;
-    inverse_distance(dx, x[1] + w - 10.0) + inverse_distance(dx, x[1])
+    let inverse_distance = |dy: T| (dx * dx + dy * dy).sqrt().recip();
+    inverse_distance(x[1] + w - 10.0) + inverse_distance(x[1])
 }
 
 impl<T: Taped> Field<T, 2> for Potential<T> {
