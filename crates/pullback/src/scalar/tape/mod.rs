@@ -110,7 +110,7 @@ impl<T: Taped> Recording<'_, T> {
             tape.skip_nodes(n);
             let generation = tape.generation();
             x.clear();
-            x.extend(values.iter().zip(1..=n).map(|(&value, node)| Var::on_node(value, node, generation)));
+            x.extend((0..n).zip(values).map(|(k, &value)| Var::on_node(value, k + 1, generation)));
         });
     }
 
