@@ -1,7 +1,7 @@
 //! The log posterior of a mixture of Gaussians, on tensors.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::{Tensor, Tree, grad};
+use pullback::{Tensor, Tree, compile, grad};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::f64::consts::PI;
@@ -211,8 +211,14 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
         "objective" => measure(input, || (), |()| plain(&parsed, &mixture), |_, y| y),
         "jacobian" => measure(
             input,
-            || Parameters::new(&parsed),
-            |parameters| grad(|p: &Parameters| mixture.log_posterior(p))(parameters),
+            || {
+                let parameters = Parameters::new(&parsed);
+                let gradient = compile(grad(|p: &Parameters| mixture.log_posterior(p)));
+                // The first call compiles.
+                gradient.call(&parameters);
+                (gradient, parameters)
+            },
+            |(gradient, parameters)| gradient.call(parameters),
             |_, g| {
                 let all = |part: fn(&Group) -> &Tensor| g.groups.iter().flat_map(|g| rows(part(g))).collect();
                 Gradient { alpha: g.alpha.to_vec(), mu: all(|g| &g.mu), q: all(|g| &g.q), l: all(|g| &g.l) }
