@@ -1,6 +1,7 @@
 //! The scalar tasks with other crates, over the line protocol of `benches/src/main.rs`. The first argument names the crate.
 
-use num_dual::{DualNum, DualVec64, Gradients, gradient, hessian};
+use num_dual::{DualNum, gradient, hessian};
+use reverse::Gradient;
 use std::hint::black_box;
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};
@@ -13,7 +14,7 @@ mod forward {
     //! num-dual: dual numbers.
     use super::*;
 
-    pub fn rosenbrock<D: DualNum<f64>>(x: &[D]) -> D {
+    pub fn rosenbrock<D: DualNum<Primitive = f64>>(x: &[D]) -> D {
         let mut s = D::from(0.0);
         for i in 0..x.len() - 1 {
             let (a, b) = (x[i].clone() - 1.0, x[i + 1].clone() - x[i].clone() * x[i].clone());
@@ -22,7 +23,7 @@ mod forward {
         s
     }
 
-    pub fn recurrent<D: DualNum<f64>>(p: &[D]) -> D {
+    pub fn recurrent<D: DualNum<Primitive = f64>>(p: &[D]) -> D {
         let (mut hidden, mut cell) = (D::from(0.1), D::from(0.0));
         for _ in 0..1000 {
             let gate = |k: usize| hidden.clone() * p[k].clone() + p[4 + k].clone();
@@ -75,7 +76,8 @@ fn with_reverse(f: for<'a> fn(&[reverse::Var<'a>]) -> reverse::Var<'a>, n: usize
         tape.clear();
         let x = tape.add_vars(black_box(&x));
         let gradient = f(&x).grad();
-        black_box(gradient.wrt(&x));
+        let gradient: Vec<f64> = gradient.wrt(x.as_slice());
+        black_box(gradient);
     })
 }
 

@@ -1,7 +1,7 @@
 //! The log posterior of a mixture of Gaussians, on tensors.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::{Tensor, Tree, grad};
+use pullback::{Tensor, Tree, compile, grad};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::f64::consts::PI;
@@ -20,15 +20,46 @@ struct Input {
     l: Vec<Vec<f64>>,
 }
 
-/// What the posterior is differentiated with respect to, a row for each component.
+/// What the posterior is differentiated with respect to.
 #[derive(Tree, Clone)]
 struct Parameters {
     alpha: Tensor,
+    groups: Vec<Group>,
+}
+
+/// Some of the components, a row for each. They are leaves of their own: the gradient of a slice of larger ones would be as large as those.
+#[derive(Tree, Clone)]
+struct Group {
     mu: Tensor,
     /// Logarithms of the diagonals of the inverse roots of the covariances ..
     q: Tensor,
     /// .. and what is below their diagonals, column by column.
     l: Tensor,
+}
+
+/// Numbers in a product that is small enough to stay in the cache from one operation to the next.
+const CACHED: usize = 1 << 16;
+
+impl Parameters {
+    fn new(input: &Input) -> Self {
+        let d = input.d;
+        let size = (CACHED / (input.n * d)).clamp(1, input.k);
+        let group = |((mu, q), l): ((&[Vec<f64>], &[Vec<f64>]), &[Vec<f64>])| Group {
+            mu: matrix(mu, d),
+            q: matrix(q, d),
+            l: matrix(l, d * (d - 1) / 2),
+        };
+        Parameters {
+            alpha: Tensor::from_slice(&input.alpha, [input.k]),
+            groups: input
+                .mu
+                .chunks(size)
+                .zip(input.q.chunks(size))
+                .zip(input.l.chunks(size))
+                .map(group)
+                .collect(),
+        }
+    }
 }
 
 /// The data and the prior.
@@ -91,35 +122,36 @@ impl Mixture {
         freedom * d * (self.gamma.ln() - 0.5 * 2f64.ln()) - ln_gamma_d
     }
 
-    fn log_posterior(&self, p: &Parameters) -> Tensor {
-        let (d, k, n) = (self.d, self.k, self.n);
+    /// `|Q (x - mu)|²` for every point and every component of a group, a row for each point; `S` of the components; and their squares in the prior.
+    fn group(&self, p: &Group) -> (Tensor, Tensor, Tensor) {
+        let (d, n, k) = (self.d, self.n, p.q.shape()[0]);
         let diagonal = p.q.exp();
         let packed = Tensor::concat(&[&diagonal, &p.l, &Tensor::zeros([k, 1])], 1);
         let triangles = packed.index_select(1, &self.places).reshape([k, d, d]);
         // Q (x - mu) = Q x - Q mu: x is constant, so that no product is needed for its derivative.
         let centres = triangles.matmul(&p.mu.unsqueeze(2)).reshape([k * d]);
-        let rows = triangles.reshape([k * d, d]);
-        // As many components at a time as keep the products in the cache.
-        let group = (CACHED / (n * d)).clamp(1, k);
-        let mut squares = Vec::with_capacity(k.div_ceil(group));
-        for first in (0..k).step_by(group) {
-            let (from, to) = (first * d, (first + group).min(k) * d);
-            let z = self.x.matmul(&rows.slice(from..to).transpose(0, 1)) - centres.slice(from..to);
-            squares.push(z.square().reshape([n as isize, -1, d as isize]).sum_axes(2));
+        let z = self.x.matmul(&triangles.reshape([k * d, d]).transpose(0, 1)) - centres;
+        let squares = z.square().reshape([n, k, d]).sum_axes(2);
+        (squares, p.q.sum_axes(1), diagonal.square().sum() + p.l.square().sum())
+    }
+
+    fn log_posterior(&self, p: &Parameters) -> Tensor {
+        let (d, k, n) = (self.d as f64, self.k as f64, self.n as f64);
+        let (mut squares, mut sums, mut prior) = (vec![], vec![], Tensor::scalar(0.0));
+        for group in &p.groups {
+            let (of_points, of_components, of_prior) = self.group(group);
+            squares.push(of_points);
+            sums.push(of_components);
+            prior = prior + of_prior;
         }
-        let squares = Tensor::concat(&squares, 1);
-        let sums = p.q.sum_axes(1);
-        let beta = (&p.alpha + &sums) - squares * 0.5;
-        let likelihood = beta.logsumexp_axes(1).sum() - p.alpha.logsumexp() * n as f64;
-        let prior = sums.sum() * self.m
-            - (diagonal.square().sum() + p.l.square().sum()) * (0.5 * self.gamma * self.gamma);
-        let constant = -(n as f64) * d as f64 / 2.0 * (2.0 * PI).ln() + k as f64 * self.normalisation();
+        let sums = Tensor::concat(&sums, 0);
+        let beta = (&p.alpha + &sums) - Tensor::concat(&squares, 1) * 0.5;
+        let likelihood = beta.logsumexp_axes(1).sum() - p.alpha.logsumexp() * n;
+        let prior = sums.sum() * self.m - prior * (0.5 * self.gamma * self.gamma);
+        let constant = -n * d / 2.0 * (2.0 * PI).ln() + k * self.normalisation();
         likelihood + prior + constant
     }
 }
-
-/// Numbers in a product that is small enough to stay in the cache from one operation to the next.
-const CACHED: usize = 1 << 16;
 
 /// The same on plain numbers.
 fn plain(input: &Input, mixture: &Mixture) -> f64 {
@@ -175,19 +207,22 @@ fn rows(x: &Tensor) -> Vec<Vec<f64>> {
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let parsed: Input = parse(input)?;
     let mixture = Mixture::new(&parsed);
-    let d = parsed.d;
     match function {
         "objective" => measure(input, || (), |()| plain(&parsed, &mixture), |_, y| y),
         "jacobian" => measure(
             input,
-            || Parameters {
-                alpha: Tensor::from_slice(&parsed.alpha, [parsed.k]),
-                mu: matrix(&parsed.mu, d),
-                q: matrix(&parsed.q, d),
-                l: matrix(&parsed.l, d * (d - 1) / 2),
+            || {
+                let parameters = Parameters::new(&parsed);
+                let gradient = compile(grad(|p: &Parameters| mixture.log_posterior(p)));
+                // The first call compiles.
+                gradient.call(&parameters);
+                (gradient, parameters)
             },
-            |parameters| grad(|p: &Parameters| mixture.log_posterior(p))(parameters),
-            |_, g| Gradient { alpha: g.alpha.to_vec(), mu: rows(&g.mu), q: rows(&g.q), l: rows(&g.l) },
+            |(gradient, parameters)| gradient.call(parameters),
+            |_, g| {
+                let all = |part: fn(&Group) -> &Tensor| g.groups.iter().flat_map(|g| rows(part(g))).collect();
+                Gradient { alpha: g.alpha.to_vec(), mu: all(|g| &g.mu), q: all(|g| &g.q), l: all(|g| &g.l) }
+            },
         ),
         _ => unknown(function),
     }

@@ -1,7 +1,7 @@
 //! Hand tracking: distances of a posed hand from measured points, differentiated by dual numbers with all tangents at once.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Dual, Real};
+use pullback::scalar::{Dual, Real, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -127,6 +127,7 @@ impl Hand {
     }
 
     /// Where the vertices are.
+    #[inline(always)]
     fn positions<T: Real>(&self, theta: &[T]) -> Vec<[T; 3]> {
         let transforms = self.transforms(theta);
         let rotation = axis_angle([theta[0], theta[1], theta[2]]);
@@ -150,6 +151,7 @@ impl Hand {
     }
 
     /// The distances of the measured points, three numbers each, from the vertices or from places on the triangles that they correspond to.
+    #[inline(always)]
     fn residuals<T: Real>(&self, theta: &[T], us: &[[T; 2]]) -> Vec<[T; 3]> {
         let at = self.positions(theta);
         let residual = |i: usize| {
@@ -174,7 +176,7 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
         "objective" => measure(
             input,
             || (),
-            |()| hand.residuals(&theta, &us),
+            |()| native(|| hand.residuals(&theta, &us)),
             |_, r| r.into_iter().flatten().collect::<Vec<_>>(),
         ),
         "jacobian" => measure(
@@ -188,7 +190,7 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
                     us.iter().map(|u| [Dual::variable(u[0], 0), Dual::variable(u[1], 1)]).collect();
                 (theta, us)
             },
-            |(theta, us)| hand.residuals(theta, us),
+            |(theta, us)| native(|| hand.residuals(theta, us)),
             |_, r| r.into_iter().flatten().map(|r| r.tangents()[skipped..].to_vec()).collect::<Vec<_>>(),
         ),
         _ => unknown(function),

@@ -1,7 +1,7 @@
 //! The Newton direction of k-means: gradient over the diagonal of the Hessian, both from one compiled function of a centre and a point.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Function, Real, Total};
+use pullback::scalar::{Function, Real, Total, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -35,6 +35,7 @@ impl Clusters {
     }
 
     /// The centre next to a point, and its squared distance.
+    #[inline(always)]
     fn nearest(&mut self, point: usize) -> (usize, f64) {
         let k = self.centroids.len();
         self.distances.fill(0.0);
@@ -49,16 +50,18 @@ impl Clusters {
     }
 
     fn cost(&mut self) -> f64 {
-        (0..self.points.len()).map(|i| self.nearest(i).1).sum()
+        native(|| (0..self.points.len()).map(|i| self.nearest(i).1).sum())
     }
 
     /// Gradient over second derivatives. The smallest of several distances has the derivatives of the one that it is.
     fn direction(&mut self, derivatives: &Derivatives) -> Vec<Vec<f64>> {
         let mut members: Vec<Vec<f64>> = vec![Vec::new(); self.centroids.len()];
-        for i in 0..self.points.len() {
-            let (at, _) = self.nearest(i);
-            members[at].extend_from_slice(&self.points[i]);
-        }
+        native(|| {
+            for i in 0..self.points.len() {
+                let (at, _) = self.nearest(i);
+                members[at].extend_from_slice(&self.points[i]);
+            }
+        });
         let direction = |(centre, members): (&Vec<f64>, &Vec<f64>)| {
             let first = derivatives.gradient.evaluate(centre, members);
             let second = derivatives.curvature.evaluate(centre, members);

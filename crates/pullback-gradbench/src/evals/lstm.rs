@@ -2,7 +2,7 @@
 //! lane of vectors, and the tape is swept in pieces that fit the cache.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Lanes, Number, Real, Tape, Var};
+use pullback::scalar::{Lanes, Number, Real, Tape, Var, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::rc::Rc;
@@ -103,6 +103,7 @@ impl WideNetwork {
     }
 
     /// The state after a character, and what is added to the log-likelihood of each bit of the next one.
+    #[inline(always)]
     fn step(&self, at: usize, state: &mut [Wide], total: &mut [Wide], x: &[Wide]) {
         let packs = self.packs();
         let row = |k: usize| &x[k * packs..][..packs];
@@ -112,10 +113,10 @@ impl WideNetwork {
         for p in 0..packs {
             let mut v = extra(0)[p] * Wide::fixed(self.sequence[at][p]);
             for layer in 0..self.layers {
-                let gate = |input: Wide, k: usize| input * row(8 * layer + k)[p] + row(8 * layer + 4 + k)[p];
+                let [wf, wi, wo, wc, bf, bi, bo, bc] = std::array::from_fn(|k| &row(8 * layer + k)[p]);
                 let (hidden, cell) = (state[2 * layer * packs + p], state[(2 * layer + 1) * packs + p]);
-                let (forget, outgate) = (gate(v, 0).sigmoid(), gate(v, 2).sigmoid());
-                let (ingate, change) = (gate(hidden, 1).sigmoid(), gate(hidden, 3).tanh());
+                let (forget, outgate) = ((v * *wf + *bf).sigmoid(), (v * *wo + *bo).sigmoid());
+                let (ingate, change) = ((hidden * *wi + *bi).sigmoid(), (hidden * *wc + *bc).tanh());
                 let cell = cell * forget + ingate * change;
                 v = outgate * cell.tanh();
                 (state[2 * layer * packs + p], state[(2 * layer + 1) * packs + p]) = (v, cell);
@@ -143,9 +144,11 @@ impl WideNetwork {
         let piece = move |k: usize, state: &[Wide], x: &[Wide]| {
             let mut next = state.to_vec();
             let (state, total) = next.split_at_mut(2 * layers * packs);
-            for at in k * PIECE..predictions.min((k + 1) * PIECE) {
-                network.step(at, state, total, x);
-            }
+            native(|| {
+                for at in k * PIECE..predictions.min((k + 1) * PIECE) {
+                    network.step(at, state, total, x);
+                }
+            });
             next
         };
         tape.record(|t| {

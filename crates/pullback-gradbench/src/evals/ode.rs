@@ -1,7 +1,7 @@
 //! Runge and Kutta's method for a chain of equations, on tensors.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::{Tensor, checkpoint, grad};
+use pullback::{Tensor, checkpoint, compile, grad};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -74,8 +74,14 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
         "primal" => measure(input, || (), |()| plain(&x, s), |_, y| y),
         "gradient" => measure(
             input,
-            || Tensor::from_slice(&x, [x.len()]),
-            |x| grad(|x: &Tensor| last(x, s))(x),
+            || {
+                let x = Tensor::from_slice(&x, [x.len()]);
+                let gradient = compile(grad(move |x: &Tensor| last(x, s)));
+                // The first call compiles.
+                gradient.call(&x);
+                (gradient, x)
+            },
+            |(gradient, x)| gradient.call(x),
             |_, g| g.to_vec::<f64>(),
         ),
         _ => unknown(function),

@@ -18,13 +18,11 @@ struct Potential<T> {
     w: T,
 }
 
+/// The charges are at (10, 10 - w) and (10, 0).
 fn potential<T: Real>(w: T, x: [T; 2]) -> T {
-    let charges = [[T::constant(10.0), -w + 10.0], [T::constant(10.0), T::constant(0.0)]];
-    let inverse_distance = |[a, b]: [T; 2]| {
-        let (dx, dy) = (x[0] - a, x[1] - b);
-        (dx * dx + dy * dy).sqrt().recip()
-    };
-    charges.map(inverse_distance).into_iter().sum()
+    let dx = x[0] - 10.0;
+    let inverse_distance = |dy: T| (dx * dx + dy * dy).sqrt().recip();
+    inverse_distance(x[1] + w - 10.0) + inverse_distance(x[1])
 }
 
 impl<T: Taped> Field<T, 2> for Potential<T> {
