@@ -151,7 +151,7 @@ impl Plan {
                 let r = kernel.results.start;
                 let shape = &self.program.registers[r].shape;
                 let mut data = Data::Gone;
-                let mut out = self.output(at, r, shape, &mut data, kernel, frame, given);
+                let mut out = self.output(at, r, shape, &mut data, frame, given);
                 let value = |o| from.value(o, &frame.values);
                 // In an array for the usual numbers: collecting costs as much as a small kernel.
                 match &kernel.operands[..] {
@@ -170,7 +170,7 @@ impl Plan {
                     .clone()
                     .zip(shapes)
                     .zip(&mut made)
-                    .map(|((r, a), data)| self.output(at, r, &a.shape, data, kernel, frame, given))
+                    .map(|((r, a), data)| self.output(at, r, &a.shape, data, frame, given))
                     .collect();
                 let x: SmallVec<[Value; 8]> =
                     kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
@@ -214,26 +214,19 @@ impl Plan {
         r: usize,
         shape: &'a Shape,
         data: &'a mut Data,
-        kernel: &Kernel,
         frame: &mut Frame,
         given: &mut [Option<Memory>],
     ) -> Output<'a> {
-        match self.overwritten(at, r, kernel, frame) {
+        match self.overwritten(at, r, frame) {
             Some((k, memory)) => Output::over(shape, memory, k, data),
             None => Output::within(shape, self.memory(r, frame, given), data),
         }
     }
 
     /// The memory of the operand that a result takes the place of, if it is there and nobody else holds it.
-    fn overwritten(
-        &self,
-        at: usize,
-        r: usize,
-        kernel: &Kernel,
-        frame: &mut Frame,
-    ) -> Option<(usize, Memory)> {
+    fn overwritten(&self, at: usize, r: usize, frame: &mut Frame) -> Option<(usize, Memory)> {
         let k = self.storage.over[at].iter().find(|(_, result)| *result == r)?.0;
-        let Root::Register(r) = kernel.operands[k].root else { return None };
+        let Root::Register(r) = self.program.kernels[at].operands[k].root else { return None };
         match std::mem::replace(&mut frame.values[r], Data::Gone) {
             Data::Strided(s) if s.buffer.is_unique() => {
                 Some((k, Memory { buffer: s.buffer, offset: s.offset }))

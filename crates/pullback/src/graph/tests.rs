@@ -42,8 +42,8 @@ fn a_graph_read_back_computes_the_same() {
     };
     let x = Tensor::from([0.5, 1.5, 2.5]);
     let g: Graph = trace(f, &x).to_string().parse().unwrap();
-    assert_eq!(g.run(&[x.clone()]).unwrap()[0].to_vec::<f64>(), f(&x).to_vec::<f64>());
-    let gradient = grad(|x: &Tensor| g.run(&[x.clone()]).unwrap()[0].sum())(&x);
+    assert_eq!(g.run(std::slice::from_ref(&x)).unwrap()[0].to_vec::<f64>(), f(&x).to_vec::<f64>());
+    let gradient = grad(|x: &Tensor| g.run(std::slice::from_ref(x)).unwrap()[0].sum())(&x);
     assert_eq!(gradient.to_vec::<f64>(), grad(|x: &Tensor| f(x).sum())(&x).to_vec::<f64>());
 }
 

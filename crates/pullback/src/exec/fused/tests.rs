@@ -191,7 +191,7 @@ fn masks_are_numbers_inside_and_bytes_outside() {
             let big = x[0].gt(0.3);
             let both = big.and(&x[1]).or(x[0].le(-1.0).logical_not());
             let picked = Tensor::where_(&both, &x[0], 0.0)
-                + big.cast(DType::F64) * x[0].ne(&x[0].floor()).cast(DType::F64);
+                + big.cast(DType::F64) * x[0].ne(x[0].floor()).cast(DType::F64);
             vec![picked, both, x[0].cast(DType::Bool).xor(&x[1])]
         };
         check("masks", 1, f, &x);
