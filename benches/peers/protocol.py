@@ -18,17 +18,47 @@ def samples(set_up, units, budget):
     return found
 
 
-def serve(name, tasks, set_threads, memory):
+def latency(set_up):
+    """Seconds that the first repetition takes beyond a later one."""
+    run = set_up()
+
+    def timed():
+        begin = time.perf_counter()
+        run()
+        return time.perf_counter() - begin
+
+    first = timed()
+    return first - min(timed() for _ in range(5))
+
+
+def peak(set_up):
+    """Bytes of resident memory at the peak of some repetitions, above what the process held with the data made."""
+    run = set_up()
+    before = reset_peak()
+    for _ in range(3):
+        run()
+    return status("VmHWM:") - before
+
+
+def serve(name, tasks, set_threads, memory=None):
     """Answers requests. `tasks` maps a name to (units, set_up); `set_up()` makes the data and returns what to repeat."""
     for line in sys.stdin:
         match line.split():
             case ["hello"]:
                 answer = name
+            case ["list", _]:
+                answer = " ".join(tasks)
             case ["time", task, threads, seconds] if task in tasks:
                 set_threads(int(threads))
                 units, set_up = tasks[task]
                 answer = " ".join(f"{s:.4e}" for s in samples(set_up, units, float(seconds)))
-            case ["memory", threads]:
+            case ["first", task, threads] if task in tasks:
+                set_threads(int(threads))
+                answer = f"{latency(tasks[task][1]):.4e}"
+            case ["memory", task, threads] if task in tasks:
+                set_threads(int(threads))
+                answer = str(peak(tasks[task][1]))
+            case ["memory", threads] if memory:
                 set_threads(int(threads))
                 answer = str(memory())
             case _:

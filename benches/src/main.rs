@@ -1,7 +1,9 @@
 //! Runs benchmark tasks on request, one line in and one line out, so that `benches/run` can alternate between this and a peer.
 
+mod compiled;
 mod eager;
 mod memory;
+mod scalar;
 mod task;
 
 use std::io::{self, BufRead, Write};
@@ -9,7 +11,8 @@ use std::time::Duration;
 use task::Task;
 
 fn main() -> io::Result<()> {
-    let tasks = eager::tasks();
+    let tasks: Vec<Task> =
+        [eager::tasks(), compiled::tasks(), scalar::tasks()].into_iter().flatten().collect();
     let mut out = io::stdout().lock();
     for line in io::stdin().lock().lines() {
         let line = line?;
@@ -29,7 +32,9 @@ fn main() -> io::Result<()> {
 /// hello                          -> name and version
 /// list SUITE                     -> the names of its tasks
 /// time TASK THREADS SECONDS      -> seconds of each repetition, for about that long
-/// memory THREADS                 -> peak bytes above what the process held before
+/// first TASK THREADS             -> seconds that the first repetition takes beyond a later one
+/// memory THREADS                 -> peak bytes above what the process held before: a deep network
+/// memory TASK THREADS            -> the same of repetitions of a task
 /// ```
 fn answer(tasks: &[Task], words: &[&str]) -> Option<String> {
     match words {
@@ -43,6 +48,16 @@ fn answer(tasks: &[Task], words: &[&str]) -> Option<String> {
             pullback::set_num_threads(threads.parse().ok()?);
             let samples = task.time(Duration::from_secs_f64(seconds.parse().ok()?));
             Some(samples.iter().map(|s| format!("{s:.4e}")).collect::<Vec<_>>().join(" "))
+        }
+        ["first", name, threads] => {
+            let task = tasks.iter().find(|t| t.name == *name)?;
+            pullback::set_num_threads(threads.parse().ok()?);
+            Some(format!("{:.4e}", task.latency()))
+        }
+        ["memory", name, threads] => {
+            let task = tasks.iter().find(|t| t.name == *name)?;
+            pullback::set_num_threads(threads.parse().ok()?);
+            Some(memory::of(task).to_string())
         }
         ["memory", threads] => {
             pullback::set_num_threads(threads.parse().ok()?);

@@ -1,5 +1,6 @@
 //! The peak of memory of one pass through a deep network, forward and backward.
 
+use crate::task::Task;
 use pullback::{DType, Key, Tensor, value_and_grad};
 use std::fs;
 
@@ -39,4 +40,12 @@ fn status(name: &str) -> u64 {
     let line = text.lines().find_map(|l| l.strip_prefix(name)).expect("the kernel reports it");
     let kibibytes: u64 = line.trim().trim_end_matches(" kB").parse().expect("a number");
     kibibytes * 1024
+}
+
+/// The same for a task that makes its data first, and then repeats something.
+pub fn of(task: &Task) -> u64 {
+    let mut run = (task.set_up)();
+    let before = reset_peak();
+    (0..3).for_each(|_| run());
+    status("VmHWM:").saturating_sub(before)
 }

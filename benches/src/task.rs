@@ -19,8 +19,26 @@ impl Task {
         Task { suite: "eager", name: name.into(), units: 1, set_up }
     }
 
+    /// In another suite than the eager one.
+    pub fn of(self, suite: &'static str) -> Task {
+        Task { suite, ..self }
+    }
+
     pub fn units(self, units: usize) -> Task {
         Task { units, ..self }
+    }
+
+    /// Seconds for the first repetition, which compiles, beyond what a later one takes.
+    pub fn latency(&self) -> f64 {
+        let mut run = (self.set_up)();
+        let mut timed = || {
+            let begin = Instant::now();
+            run();
+            begin.elapsed().as_secs_f64()
+        };
+        let first = timed();
+        let later = (0..5).map(|_| timed()).fold(f64::INFINITY, f64::min);
+        first - later
     }
 
     /// Seconds for one unit, of each repetition within about `budget`, after three to warm up.

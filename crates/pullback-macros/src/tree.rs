@@ -34,6 +34,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let (parameters, arguments, conditions) = generics.split_for_impl();
     let visit = matched(&shapes, Shape::visit);
     let map = matched(&shapes, Shape::map);
+    let statics = matched(&shapes, Shape::statics);
     Ok(quote! {
         #[automatically_derived]
         impl #parameters ::pullback::Tree for #name #arguments #conditions {
@@ -47,6 +48,12 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
 
             fn map(&self, f: &mut dyn ::core::ops::FnMut(&::pullback::Tensor) -> ::pullback::Tensor) -> Self {
                 #map
+            }
+
+            fn statics(&self, out: &mut ::pullback::Statics) {
+                #[allow(unused_imports, reason = "only skipped fields are looked at through it")]
+                use ::pullback::{NotShown as _, Shown as _};
+                #statics
             }
         }
     })
@@ -132,6 +139,23 @@ impl Shape {
             }
         });
         quote!(#path { #(#pattern)* } => #path { #(#values)* },)
+    }
+
+    /// What is not a tensor: the variant, what the fields write, and skipped fields if they can be shown.
+    fn statics(&self) -> TokenStream {
+        let path = &self.path;
+        let tag = path.to_string();
+        let pattern = self.parts.iter().map(|Part { member, variable, .. }| quote!(#member: #variable,));
+        let notes = self.parts.iter().map(|Part { member, variable, ty, skipped }| {
+            if *skipped {
+                let name = quote!(#member).to_string();
+                quote!((&::pullback::Probe(#variable)).note(#name, out);)
+            } else {
+                let statics = at(ty, quote!(::pullback::Tree), quote!(statics));
+                quote!(#statics(#variable, out);)
+            }
+        });
+        quote!(#path { #(#pattern)* } => { out.note(&#tag); #(#notes)* })
     }
 }
 

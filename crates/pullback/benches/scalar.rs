@@ -3,6 +3,9 @@
 //! `cargo bench -p pullback --bench scalar` prints the table. Each figure is the minimum over many short rounds, in which
 //! the variants take turns, so that a disturbance of the machine meets all of them.
 
+mod counted;
+
+use counted::{Counted, operations};
 use pullback::scalar::{self, Dual, Function, Real, Tape, Var};
 use std::hint::black_box;
 use std::time::{Duration, Instant};
@@ -176,8 +179,16 @@ fn row(name: &str, primal: f64, derivative: f64, limit: f64, remark: &str) {
     println!("| {name} | {} | {} | {ratio:.2} | {limit} | {remark} |", time(primal), time(derivative));
 }
 
-/// Primal against record and sweep on the warm tape.
-fn tape(name: &str, primal: fn(&[f64]) -> f64, on_tape: fn(&[Var]) -> Var, x: &[f64], limit: f64) {
+/// Primal against record and sweep on the warm tape. The time is also given for each operation of the program, as a
+/// tape without shortcuts would record them (`counted`), and for each record of this one.
+fn tape(
+    name: &str,
+    primal: fn(&[f64]) -> f64,
+    on_tape: fn(&[Var]) -> Var,
+    counted: fn(&[Counted]) -> Counted,
+    x: &[f64],
+    limit: f64,
+) {
     let mut gradient = vec![0.0; x.len()];
     let records = Tape::new().record(|t| {
         let x = t.inputs(x);
@@ -192,8 +203,13 @@ fn tape(name: &str, primal: fn(&[f64]) -> f64, on_tape: fn(&[Var]) -> Var, x: &[
             black_box(scalar::gradient_into(on_tape, black_box(x), &mut gradient));
         },
     ]);
-    let remark = format!("{records} records, {:.1} ns each", taped * 1e9 / records.max(1) as f64);
-    row(name, plain, taped, limit, if records > 1 { &remark } else { "" });
+    let operations = operations(counted, x);
+    let each = |count: usize| taped * 1e9 / count as f64;
+    let mut remark = format!("{operations} operations, {:.1} ns each", each(operations));
+    if records > 1 {
+        remark += &format!("; {records} records, {:.1} ns each", each(records));
+    }
+    row(name, plain, taped, limit, &remark);
 }
 
 /// Primal in a scalar loop over points against the compiled gradient at all of them.
@@ -248,14 +264,22 @@ fn main() {
         return;
     }
     println!("| function | primal | derivative | ratio | limit | |\n|---|---|---|---|---|---|");
-    tape("product of 10,000, tape", product, product, &numbers(10_000, 0.99, 1.01), 6.0);
-    tape("Rosenbrock 1000, tape", rosenbrock, rosenbrock, &numbers(1000, -1.0, 1.0), 12.0);
-    tape("LSTM loop, tape", lstm, lstm, &numbers(8 * HIDDEN, -1.0, 1.0), 2.0);
-    tape("determinant 9x9, tape", determinant, determinant, &numbers(81, -1.0, 1.0), 3.5);
-    tape("log-sum-exp 80,000, tape", log_sum_exp, log_sum_exp, &numbers(80_000, -3.0, 3.0), 3.0);
-    tape("log-sum-exp 80,000, fused", log_sum_exp_fused, log_sum_exp_fused, &numbers(80_000, -3.0, 3.0), 1.6);
+    tape("product of 10,000, tape", product, product, product, &numbers(10_000, 0.99, 1.01), 6.0);
+    tape("Rosenbrock 1000, tape", rosenbrock, rosenbrock, rosenbrock, &numbers(1000, -1.0, 1.0), 12.0);
+    tape("LSTM loop, tape", lstm, lstm, lstm, &numbers(8 * HIDDEN, -1.0, 1.0), 2.0);
+    tape("determinant 9x9, tape", determinant, determinant, determinant, &numbers(81, -1.0, 1.0), 3.5);
+    tape("log-sum-exp 80,000, tape", log_sum_exp, log_sum_exp, log_sum_exp, &numbers(80_000, -3.0, 3.0), 3.0);
+    tape(
+        "log-sum-exp 80,000, fused",
+        log_sum_exp_fused,
+        log_sum_exp_fused,
+        log_sum_exp_fused,
+        &numbers(80_000, -3.0, 3.0),
+        1.6,
+    );
     tape(
         "Black-Scholes and 5 Greeks, tape",
+        black_scholes,
         black_scholes,
         black_scholes,
         &[100.0, 95.0, 0.05, 0.2, 0.5],
@@ -264,7 +288,7 @@ fn main() {
 
     let mut start = numbers(GRID * GRID, 0.0, 1.0);
     start.push(0.1);
-    tape("heat equation 32x32, 1000 steps, 20 states", heat, heat, &start, f64::NAN);
+    tape("heat equation 32x32, 1000 steps, 20 states", heat, heat, heat, &start, f64::NAN);
 
     let f = Function::record(rosenbrock, 32);
     compiled("Rosenbrock 32, compiled", rosenbrock, &f, &numbers(320_000, -1.0, 1.0), 1.5);

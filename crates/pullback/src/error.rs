@@ -1,7 +1,8 @@
 //! The one error type of the library.
 
+use std::cell::Cell;
 use std::fmt;
-use std::panic::Location;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 
 /// What went wrong, in a form that a program can act on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,12 @@ impl Error {
         self
     }
 
+    /// The line of the user's code, where a closer one is known than the last call.
+    pub(crate) fn made_at(mut self, location: &'static Location<'static>) -> Self {
+        self.0.location = Some(location);
+        self
+    }
+
     /// The class of the error.
     pub fn kind(&self) -> ErrorKind {
         self.0.kind
@@ -145,6 +152,25 @@ pub(crate) use err;
 pub(crate) fn or_panic<T>(result: Result<T>) -> T {
     match result {
         Ok(value) => value,
+        // Without the panic hook: nobody is to be told of what comes back as an error.
+        Err(e) if CATCHING.get() => resume_unwind(Box::new(e)),
         Err(e) => panic!("{e}"),
     }
+}
+
+thread_local! {
+    /// Whether a panic with an error is on its way to [`caught`].
+    static CATCHING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs a user's function in which operations may fail: what would be a panic with an error is returned as that error. Other
+/// panics go on.
+pub(crate) fn caught<T>(f: impl FnOnce() -> T) -> Result<T> {
+    let outer = CATCHING.replace(true);
+    let result = catch_unwind(AssertUnwindSafe(f));
+    CATCHING.set(outer);
+    result.map_err(|payload| match payload.downcast::<Error>() {
+        Ok(e) => *e,
+        Err(other) => resume_unwind(other),
+    })
 }

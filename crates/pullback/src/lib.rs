@@ -30,11 +30,13 @@ mod backend;
 pub mod check;
 mod dtype;
 mod error;
+mod exec;
 mod graph;
 pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
+pub mod opt;
 pub mod save;
 pub mod scalar;
 mod shape;
@@ -45,7 +47,8 @@ mod transform;
 
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
-pub use graph::{Graph, Place, StepView};
+pub use exec::{Profile, ProfileRow, Statistics};
+pub use graph::{Graph, Place, StepView, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
 pub use shape::Shape;
@@ -54,12 +57,16 @@ pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    CustomOp, CustomRule, Path, Policy, Schedule, Steps, Tree, associative_scan, checkpoint,
-    checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule, fori,
-    gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name,
-    scan, scan_checkpointed, scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose,
-    try_custom_op, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+    Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy, Schedule, Statics, Steps,
+    Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
+    checkpoint_verified, compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp,
+    implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_checkpointed,
+    scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose, try_custom_op, value_and_grad,
+    value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
+    while_loop_checkpointed_dynamic,
 };
+#[doc(hidden)]
+pub use transform::{NotShown, Probe, Shown};
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
 pub fn set_num_threads(n: usize) {
@@ -69,12 +76,13 @@ pub fn set_num_threads(n: usize) {
 /// What most programs need.
 pub mod prelude {
     pub use crate::{
-        CustomOp, DType, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
-        checkpoint_dynamic, checkpoint_policy, checkpoint_verified, cond, custom_op, custom_rule,
-        detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian, hvp, implicit, jacfwd,
-        jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, transpose, value_and_grad,
-        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+        CustomOp, DType, Graph, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
+        checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy, checkpoint_verified, compile, cond,
+        custom_op, custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian,
+        hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
+        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, trace, transpose, value_and_grad,
+        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
+        while_loop_checkpointed_dynamic,
     };
 }
 
@@ -83,6 +91,10 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
+    #[doc = include_str!("../../../docs/compile.md")]
+    struct Compile;
+    #[doc = include_str!("../../../docs/ir.md")]
+    struct Ir;
     #[doc = include_str!("../../../docs/semantics.md")]
     struct Semantics;
     #[doc = include_str!("../../../CONTRIBUTING.md")]

@@ -32,7 +32,7 @@ use crate::backend::cpu::movement;
 use crate::dtype::{DType, with_stored};
 use crate::error::{Error, Result, err};
 use crate::shape::Shape;
-use crate::tensor::{Output, Tensor};
+use crate::tensor::{Data, Output, Tensor};
 use crate::transform::{Tree, from_leaves};
 use bytemuck::Zeroable;
 use header::{Entry, MAX_HEADER};
@@ -50,17 +50,11 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 #[track_caller]
 pub fn save(tree: &impl Tree, path: impl AsRef<Path>) -> Result<()> {
     let (path, location) = (path.as_ref(), Location::caller());
-    let replace = || {
+    let write = || {
         let (header, tensors) = layout(tree)?;
-        let partial = partial(path);
-        let written = write_file(&header, &tensors, &partial).and_then(|()| fs::rename(&partial, path));
-        written.map_err(|e| {
-            // It may not exist; the first error is the one to tell.
-            let _ = fs::remove_file(&partial);
-            unusable(e)
-        })
+        replace_with(path, |partial| write_file(&header, &tensors, partial))
     };
-    replace().map_err(|e: Error| e.within(path.display()).in_op("save").at(location))
+    write().map_err(|e: Error| e.within(path.display()).in_op("save").at(location))
 }
 
 /// Reads a file into the structure of `like`, whose leaves say which names, shapes and element types the file must
@@ -180,7 +174,22 @@ fn swap_to_little_endian(bytes: &mut [u8], size: usize) {
     }
 }
 
-fn unusable(e: io::Error) -> Error {
+/// Writes a file beside the one that it then takes the place of: whatever goes wrong, there is a whole file.
+fn replace_with(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
+    let partial = partial(path);
+    write(&partial).and_then(|()| fs::rename(&partial, path)).map_err(|e| {
+        // It may not exist; the first error is the one to tell.
+        let _ = fs::remove_file(&partial);
+        unusable(e)
+    })
+}
+
+/// Replaces a file by these bytes.
+pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_with(path, |partial| fs::write(partial, bytes))
+}
+
+pub(crate) fn unusable(e: io::Error) -> Error {
     err!(Io, "{e}")
 }
 
@@ -272,7 +281,8 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 
 fn read_tensor(like: &Tensor, name: &str, from: &mut impl Read) -> Result<Tensor> {
     let (dtype, shape) = (like.dtype(), Shape::from(like.shape()));
-    let mut out = Output::new(&shape);
+    let mut data = Data::Gone;
+    let mut out = Output::new(&shape, &mut data);
     with_stored!(dtype, T => {
         let elements = out.fill::<T>();
         let bytes = bytemuck::cast_slice_mut(elements);
@@ -285,6 +295,5 @@ fn read_tensor(like: &Tensor, name: &str, from: &mut impl Read) -> Result<Tensor
             out.splat(one);
         }
     });
-    let data = out.into_data();
     Ok(Tensor::new(dtype, shape, data))
 }

@@ -48,12 +48,23 @@ impl Shape {
     }
 
     /// The strides of a row-major array without gaps.
+    #[inline]
     pub(crate) fn strides(&self) -> Strides {
-        let mut strides = Strides::filled(1, self.len());
-        for k in (1..self.len()).rev() {
-            strides[k - 1] = strides[k] * self[k] as isize;
+        let n = |n: usize| n as isize;
+        match self[..] {
+            [] => Small::default(),
+            [_] => Small::here(1, [1, 0, 0, 0]),
+            [_, b] => Small::here(2, [n(b), 1, 0, 0]),
+            [_, b, c] => Small::here(3, [n(b * c), n(c), 1, 0]),
+            [_, b, c, d] => Small::here(4, [n(b * c * d), n(c * d), n(d), 1]),
+            _ => {
+                let mut strides = Strides::filled(1, self.len());
+                for k in (1..self.len()).rev() {
+                    strides[k - 1] = strides[k] * self[k] as isize;
+                }
+                strides
+            }
         }
-        strides
     }
 
     /// This shape with another axis before position `at`.

@@ -3,10 +3,43 @@
 use std::ops::{Deref, DerefMut};
 
 /// Up to four items in place, more on the heap. The length is fixed when it is made.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) enum Small<T> {
-    Here(u8, [T; 4]),
+    Here(Here<T>),
     Heap(Box<[T]>),
+}
+
+/// Places that are not used hold the default.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Here<T> {
+    len: Length,
+    items: [T; 4],
+}
+
+/// A whole word, with room for the tag of [`Small`]: lists are copied in words, and reading a word that was just written
+/// in bytes stalls the processor for longer than a small operation takes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(usize)]
+enum Length {
+    Zero,
+    One,
+    Two,
+    Three,
+    Four,
+}
+
+impl<T> Here<T> {
+    fn new(len: usize, items: [T; 4]) -> Self {
+        let len = match len {
+            0 => Length::Zero,
+            1 => Length::One,
+            2 => Length::Two,
+            3 => Length::Three,
+            4 => Length::Four,
+            _ => unreachable!("there are four places"),
+        };
+        Here { len, items }
+    }
 }
 
 impl<T: Copy + Default> Small<T> {
@@ -16,7 +49,13 @@ impl<T: Copy + Default> Small<T> {
         }
         let mut here = [T::default(); 4];
         here[..items.len()].copy_from_slice(items);
-        Small::Here(items.len() as u8, here)
+        Small::Here(Here::new(items.len(), here))
+    }
+
+    /// The first `n` of these, of which the others are the default.
+    #[inline(always)]
+    pub fn here(n: usize, items: [T; 4]) -> Self {
+        Small::Here(Here::new(n, items))
     }
 
     pub fn filled(item: T, n: usize) -> Self {
@@ -24,9 +63,19 @@ impl<T: Copy + Default> Small<T> {
     }
 }
 
+impl<T: Copy> Clone for Small<T> {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Small::Here(here) => Small::Here(*here),
+            Small::Heap(items) => Small::Heap(items.clone()),
+        }
+    }
+}
+
 impl<T: Default + Copy> Default for Small<T> {
     fn default() -> Self {
-        Small::Here(0, [T::default(); 4])
+        Small::Here(Here::new(0, [T::default(); 4]))
     }
 }
 
@@ -35,7 +84,7 @@ impl<T> Deref for Small<T> {
     #[inline]
     fn deref(&self) -> &[T] {
         match self {
-            Small::Here(n, items) => &items[..*n as usize],
+            Small::Here(here) => &here.items[..here.len as usize],
             Small::Heap(items) => items,
         }
     }
@@ -44,7 +93,7 @@ impl<T> Deref for Small<T> {
 impl<T> DerefMut for Small<T> {
     fn deref_mut(&mut self) -> &mut [T] {
         match self {
-            Small::Here(n, items) => &mut items[..*n as usize],
+            Small::Here(here) => &mut here.items[..here.len as usize],
             Small::Heap(items) => items,
         }
     }
@@ -54,8 +103,7 @@ impl<T: PartialEq> PartialEq for Small<T> {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
         match (self, other) {
-            // Places that are not used hold the default, so they are compared without looking at the length first.
-            (Small::Here(n, a), Small::Here(m, b)) => n == m && a == b,
+            (Small::Here(a), Small::Here(b)) => a == b,
             _ => self[..] == other[..],
         }
     }
@@ -81,7 +129,7 @@ impl<T: Copy + Default> FromIterator<T> for Small<T> {
             here[n] = item;
             n += 1;
         }
-        Small::Here(n as u8, here)
+        Small::Here(Here::new(n, here))
     }
 }
 
@@ -99,5 +147,10 @@ mod tests {
             assert_eq!(small.clone()[..], all);
             assert_eq!(Small::filled(7, n)[..], vec![7; n]);
         }
+    }
+
+    #[test]
+    fn the_tag_needs_no_room() {
+        assert_eq!(size_of::<Small<usize>>(), 5 * size_of::<usize>());
     }
 }

@@ -264,9 +264,11 @@ fn a_report_names_operations_and_lines() {
     let sin = report.rows.iter().find(|r| r.op == "sin").unwrap();
     assert_eq!((sin.location.line(), sin.records), (line, 1));
     let text = report.to_string();
-    assert!(text.contains("checkpoint.rs") && text.contains("exp"), "{text}");
-    let kept = memory::report(&checkpoint(|x: &Tensor| x.exp().sin().exp().sum())(&x));
+    assert!(text.contains(file!()) && text.contains("exp"), "{text}");
+    let (kept, line) = (memory::report(&checkpoint(|x: &Tensor| x.exp().sin().exp().sum())(&x)), line!());
     assert_eq!((kept.bytes(), kept.inputs), (0, 1024));
+    let of = &kept.rows[0];
+    assert_eq!((of.op, of.location.line(), of.location.file()), ("checkpoint", line, file!()));
     let looped = |s| scan_checkpointed(|x: &Tensor, _: &()| (x.sin(), ()), &x, 100, s).0.sum();
     assert_eq!(
         memory::report(&looped(Schedule::Binomial { slots: 5 })).bytes(),

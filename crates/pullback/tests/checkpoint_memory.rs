@@ -2,10 +2,18 @@
 
 use pullback::memory;
 use pullback::prelude::*;
+use std::sync::{Mutex, MutexGuard};
+
+/// One test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(|e| e.into_inner())
+}
 
 #[test]
 fn memory_stays_within_the_slots() {
-    const N: usize = 1000; // elements of a state
+    let _turn = alone();
+    const N: usize = 128; // elements of a state
     let x = Tensor::linspace(0.0, 1.0, N);
     let states = |schedule: Option<Schedule>, steps: usize| {
         let step = |x: &Tensor, _: &()| (x.sin(), ());
@@ -24,4 +32,54 @@ fn memory_stays_within_the_slots() {
     assert!(states(Some(Schedule::Online { slots: 5 }), 400) <= 5 + 6);
     assert!(states(Some(Schedule::Recursive), 400) <= 10 + 6);
     assert!(states(Some(Schedule::Sqrt), 400) <= 20 + 20 + 6);
+}
+
+#[test]
+fn a_while_loop_stays_within_its_slots() {
+    let _turn = alone();
+    const N: usize = 128;
+    let states = |checkpointed: bool| {
+        let x = Tensor::linspace(1.0, 2.0, N);
+        let (go_on, step) = (|x: &Tensor| x.sum().gt(N as f64 * 0.1), |x: &Tensor| x.sin());
+        let f = |x: &Tensor| match checkpointed {
+            true => while_loop_checkpointed(10_000, go_on, step, x, 5).sum(),
+            false => while_loop(go_on, step, x).sum(),
+        };
+        let before = memory::live_bytes();
+        memory::reset_peak();
+        grad(f)(&x);
+        (memory::peak_bytes() - before) / (8 * N)
+    };
+    let all = states(false);
+    assert!(all > 250, "{all}: as many as there are steps");
+    // A few more than the slots: the state and the residuals of the step at work, cotangents, temporaries.
+    assert!(states(true) <= 5 + 6);
+}
+
+#[test]
+fn what_is_offloaded_is_not_in_memory() {
+    let _turn = alone();
+    const N: usize = 128; // elements of a layer
+    let layer = |x: &Tensor| x.sin().exp().tanh();
+    /// The buffers of a layer's size after twenty layers, and at the peak of their gradient.
+    fn buffers(layer: impl Fn(&Tensor) -> Tensor) -> (usize, usize) {
+        let x = Tensor::linspace(0.0, 1.0, N).requires_grad();
+        let before = memory::live_bytes();
+        memory::reset_peak();
+        let y = (0..20).fold(x.clone(), |x, _| layer(&x)).sum();
+        let kept = memory::live_bytes() - before;
+        y.into_backward();
+        (kept / (8 * N), (memory::peak_bytes() - before) / (8 * N))
+    }
+    let dir = std::env::temp_dir();
+    let (kept, peak) = buffers(layer);
+    assert!(kept >= 39 && peak >= kept, "{kept}, {peak}: the results of exp and tanh in every layer");
+    // What one layer needs, whatever the number of layers.
+    for policy in [Policy::Everything, Policy::Nothing] {
+        let (kept, peak) = buffers(checkpoint_policy(layer, policy.offload(&dir)));
+        assert!(kept == 0 && peak <= 8, "{policy:?}: {kept}, {peak}");
+    }
+    let (kept, peak) = buffers(checkpoint_offloaded(layer, &dir));
+    assert!(kept == 0 && peak <= 8, "{kept}, {peak}");
+    assert!(buffers(checkpoint(layer)).0 >= 19, "the inputs of the layers, without a file for them");
 }

@@ -14,3 +14,7 @@ mod composable_transforms;
 #[path = "contract/scalar.rs"]
 #[rustfmt::skip]
 mod functions_on_numbers;
+
+#[path = "contract/compile.rs"]
+#[rustfmt::skip]
+mod static_graphs;

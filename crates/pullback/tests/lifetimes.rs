@@ -49,6 +49,34 @@ fn a_million_operations_forward_backward_and_dropped() {
 }
 
 #[test]
+fn an_ending_thread_may_still_compute_and_drop() {
+    struct AtTheEnd(Option<Tensor>);
+    impl Drop for AtTheEnd {
+        fn drop(&mut self) {
+            let held = self.0.take().unwrap();
+            let y = &held * &held + 1.0;
+            y.backward();
+            assert_eq!(held.grad().unwrap().item(), 6.0);
+        }
+    }
+    thread_local! {
+        static HELD: std::cell::RefCell<Option<AtTheEnd>> = const { std::cell::RefCell::new(None) };
+    }
+    let _turn = alone();
+    // Destructors of thread-locals run in no order to rely on: this one is made ready before the first tensor, or after.
+    for first in [true, false] {
+        std::thread::spawn(move || {
+            if first {
+                HELD.set(None);
+            }
+            HELD.set(Some(AtTheEnd(Some(Tensor::scalar(3.0).requires_grad()))));
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
 fn a_million_operations_that_save_their_values() {
     let _turn = alone();
     on_a_small_stack(|| {

@@ -25,6 +25,19 @@ mod creation {
     }
 
     #[test]
+    fn in_row_major_order_whatever_the_rank() {
+        let lengths = [2, 3, 1, 4, 2, 3];
+        for rank in 0..=lengths.len() {
+            let shape = &lengths[..rank];
+            let n = shape.iter().product::<usize>() as i64;
+            let x = ints(n).reshape(shape.to_vec()).cast(DType::F64) + 0.5;
+            let last = shape.iter().fold(x.clone(), |x, _| x.get(-1));
+            assert_eq!(last.item(), n as f64 - 0.5);
+            assert_eq!(x.to_vec::<f64>(), (0..n).map(|k| k as f64 + 0.5).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
     fn by_pattern() {
         assert_eq!(Tensor::full([2], 7i64).to_vec::<i64>(), [7, 7]);
         assert_eq!(Tensor::eye(3).sum_axes(0).to_vec::<f64>(), [1.0; 3]);

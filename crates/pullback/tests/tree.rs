@@ -347,6 +347,8 @@ impl Tree for Tied {
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         Tied(f(&self.0))
     }
+
+    fn statics(&self, _: &mut pullback::Statics) {}
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! A graph as an operation.
 
-use super::Graph;
-use crate::error::{Result, err};
+use super::{Graph, Region};
+use crate::error::Result;
 use crate::ops::Aval;
-use crate::tensor::{Block, Tensor, bind_block};
+use crate::tensor::{Block, Tensor, bind_block_at};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// Applies a graph. Of the forward pass only the inputs are kept: the pullback runs it again.
@@ -18,30 +19,27 @@ impl Block for Call {
     }
 
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
-        for (k, (x, expected)) in x.iter().zip(&self.graph.inputs).enumerate() {
-            if x.dtype() != expected.dtype || x.shape() != &expected.shape[..] {
-                return Err(err!(
-                    Shape,
-                    "input {k} was traced as {} {:?}, but is {} {:?}",
-                    expected.dtype,
-                    expected.shape,
-                    x.dtype(),
-                    x.shape()
-                ));
-            }
-        }
+        self.graph.accepts(x)?;
         self.graph.eval(x)
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+        Some(self.graph.types())
+    }
+
+    fn region(&self) -> Option<Region> {
+        Some(Region::Call { name: self.name, body: self.graph.clone() })
     }
 }
 
 /// Applies a graph with captured constants to inputs, as one operation.
-#[track_caller]
-pub(crate) fn call(name: &'static str, graph: Graph, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+pub(crate) fn call(
+    location: &'static Location<'static>,
+    name: &'static str,
+    graph: Graph,
+    inputs: &[&Tensor],
+) -> Result<Vec<Tensor>> {
     let (graph, captured) = graph.lift();
     let all: Vec<&Tensor> = inputs.iter().copied().chain(&captured).collect();
-    bind_block(Arc::new(Call { name, graph: Arc::new(graph) }), &all)
+    bind_block_at(location, Arc::new(Call { name, graph: Arc::new(graph) }), &all)
 }

@@ -39,11 +39,7 @@ impl StepView<'_> {
 
     /// Its parameters, such as `axes: [0]`; empty if it has none.
     pub fn attributes(&self) -> String {
-        let text = format!("{:?}", self.0.op);
-        match (&self.0.op, text.find('{'), text.rfind('}')) {
-            (Op::Block(_), ..) | (_, None, _) | (_, _, None) => String::new(),
-            (_, Some(open), Some(close)) => text[open + 1..close].trim().to_string(),
-        }
+        self.0.op.attributes().to_string()
     }
 
     /// Where its arguments come from.
@@ -73,7 +69,10 @@ impl Graph {
         f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
         inputs: &[(DType, Vec<usize>)],
     ) -> Result<Graph> {
-        trace_leaves(f, inputs.iter().map(|(dtype, s)| Aval { dtype: *dtype, shape: s.clone().into() }).collect())
+        trace_leaves(
+            f,
+            inputs.iter().map(|(dtype, s)| Aval { dtype: *dtype, shape: s.clone().into() }).collect(),
+        )
     }
 
     /// The types and shapes of the inputs.
@@ -97,12 +96,7 @@ impl Graph {
     }
 
     /// The values that were given a name.
-    pub fn named_values(&self) -> Vec<(&'static str, Place)> {
-        self.names.iter().map(|&(name, at)| (name, at.into())).collect()
-    }
-
-    /// Runs the graph.
-    pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.eval(inputs)
+    pub fn named_values(&self) -> Vec<(&str, Place)> {
+        self.names.iter().map(|(name, at)| (&**name, (*at).into())).collect()
     }
 }

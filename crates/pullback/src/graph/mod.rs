@@ -1,18 +1,33 @@
 //! Traced programs: a typed straight line of operations, in which every value is computed once.
 
+mod build;
 mod call;
+mod export;
+mod file;
 mod inspect;
+mod parse;
+mod print;
+mod region;
 mod trace;
+mod verify;
 
+#[cfg(test)]
+mod tests;
+
+pub(crate) use build::Builder;
 pub(crate) use call::call;
+pub(crate) use export::Json;
 pub use inspect::{Place, StepView};
+pub(crate) use region::Region;
 pub(crate) use trace::{Trace, give_name, trace_leaves};
+pub use trace::{trace, try_trace};
 
-use crate::error::Result;
+use crate::error::{Result, Within, err};
 use crate::ops::{Aval, Op};
-use crate::tensor::{Tensor, bind, bind_block, bind_known};
+use crate::tensor::{Data, Tensor, bind, bind_block, bind_known};
 use smallvec::SmallVec;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// A program over tensors: inputs, captured constants, operations in order, outputs.
 #[derive(Clone)]
@@ -22,7 +37,7 @@ pub struct Graph {
     pub(crate) steps: Vec<Step>,
     pub(crate) outputs: Vec<Ref>,
     /// Values that were given a name.
-    pub(crate) names: Vec<(&'static str, Ref)>,
+    pub(crate) names: Vec<(Arc<str>, Ref)>,
 }
 
 /// One operation of a graph.
@@ -73,6 +88,47 @@ impl Graph {
             }
             Ref::Step(k, slot) => self.steps[k].avals[slot].clone(),
         }
+    }
+
+    /// The program applied to inputs, one for each of the graph's, as operations that any transform may look on.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let g: pullback::Graph = "graph(x0: f64[]) {\n %0 = exp(x0) : f64[]\n return %0\n}".parse()?;
+    /// assert_eq!(g.run(&[Tensor::scalar(0.0)])?[0].item(), 1.0);
+    /// assert!(g.run(&[Tensor::zeros([2])]).is_err());
+    /// # Ok::<(), pullback::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn run(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.accepts(inputs).and_then(|()| self.eval(inputs)).within("run")
+    }
+
+    /// An error unless there is one input of the right type for each of the graph's.
+    pub(crate) fn accepts(&self, inputs: &[Tensor]) -> Result<()> {
+        if inputs.len() != self.inputs.len() {
+            return Err(err!(
+                Structure,
+                "the graph takes {} inputs, got {}",
+                self.inputs.len(),
+                inputs.len()
+            ));
+        }
+        for (k, (x, expected)) in inputs.iter().zip(&self.inputs).enumerate() {
+            if x.dtype() != expected.dtype || x.shape() != &expected.shape[..] {
+                let (dtype, shape) = (x.dtype(), x.shape());
+                return Err(err!(
+                    Shape,
+                    "input {k} is {expected} in the graph, but was given as {dtype}{shape:?}"
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// The types of the outputs.
+    pub(crate) fn types(&self) -> Vec<Aval> {
+        self.outputs.iter().map(|&a| self.aval(a)).collect()
     }
 
     /// Runs the program through `bind`, so that any transform may look on. A value is dropped after its last use.
@@ -130,18 +186,63 @@ impl Graph {
     }
 
     /// Turns captured tensors into trailing inputs, so that no dependence hides inside the graph.
-    pub(crate) fn lift(mut self) -> (Graph, Vec<Tensor>) {
+    pub(crate) fn lift(self) -> (Graph, Vec<Tensor>) {
+        self.lift_some(|_| true)
+    }
+
+    fn lift_some(mut self, lifts: impl Fn(&Tensor) -> bool) -> (Graph, Vec<Tensor>) {
         let base = self.inputs.len();
-        let lifted = |a: &mut Ref| {
-            if let Ref::Const(k) = *a {
-                *a = Ref::Input(base + k);
+        let (mut captured, mut kept) = (Vec::new(), Vec::new());
+        let mut place = |t: Tensor| match lifts(&t) {
+            true => {
+                captured.push(t);
+                Ref::Input(base + captured.len() - 1)
+            }
+            false => {
+                kept.push(t);
+                Ref::Const(kept.len() - 1)
             }
         };
-        self.steps.iter_mut().flat_map(|s| s.args.iter_mut()).for_each(lifted);
-        self.outputs.iter_mut().for_each(lifted);
-        let captured = std::mem::take(&mut self.consts);
+        let places: Vec<Ref> = std::mem::take(&mut self.consts).into_iter().map(&mut place).collect();
+        let moved = |a: &mut Ref| {
+            if let Ref::Const(k) = *a {
+                *a = places[k];
+            }
+        };
+        self.steps.iter_mut().flat_map(|s| s.args.iter_mut()).for_each(moved);
+        self.outputs.iter_mut().for_each(moved);
+        self.consts = kept;
         self.inputs.extend(captured.iter().map(|t| Aval { dtype: t.dtype(), shape: t.node().shape.clone() }));
         (self, captured)
+    }
+
+    /// [`lift`](Graph::lift) of what was captured, but for small plain values, which the optimiser can work with.
+    pub(crate) fn lift_large(self) -> (Graph, Vec<Tensor>) {
+        const SMALL: usize = 16;
+        let plain = |t: &Tensor| {
+            t.node().deps.is_empty()
+                && match t.data() {
+                    Data::Splat(_) => true,
+                    Data::Strided(_) => t.numel() <= SMALL,
+                    _ => false,
+                }
+        };
+        self.lift_some(|t| !plain(t))
+    }
+
+    /// With these tensors as constants in the place of the last inputs: the inverse of [`lift`](Graph::lift).
+    pub(crate) fn bound(mut self, values: Vec<Tensor>) -> Graph {
+        let (kept, first) = (self.inputs.len() - values.len(), self.consts.len());
+        self.inputs.truncate(kept);
+        self.consts.extend(values);
+        let bound = |a: &mut Ref| match *a {
+            Ref::Input(k) if k >= kept => *a = Ref::Const(first + k - kept),
+            _ => {}
+        };
+        self.steps.iter_mut().flat_map(|s| s.args.iter_mut()).for_each(bound);
+        self.outputs.iter_mut().for_each(bound);
+        self.names.iter_mut().for_each(|(_, a)| bound(a));
+        self
     }
 
     /// Without the operations that no output needs.
@@ -171,7 +272,8 @@ impl Graph {
         }
         let outputs = self.outputs.iter().map(|a| moved(a, &place)).collect();
         let kept = |a: &Ref| !matches!(a, Ref::Step(k, _) if !live[*k]);
-        let names = self.names.iter().filter(|(_, a)| kept(a)).map(|(n, a)| (*n, moved(a, &place))).collect();
+        let names =
+            self.names.iter().filter(|(_, a)| kept(a)).map(|(n, a)| (n.clone(), moved(a, &place))).collect();
         Graph { steps, outputs, names, inputs: self.inputs, consts: self.consts }
     }
 }

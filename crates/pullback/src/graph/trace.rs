@@ -1,12 +1,14 @@
 //! Running a function on placeholders, and keeping what it did.
 
 use super::{Graph, Ref, Step};
-use crate::error::{Result, err};
+use crate::error::{Result, caught, err, or_panic};
 use crate::ops::{Aval, Op};
 use crate::tape::{Level, caller};
 use crate::tensor::{Data, Tensor, Traced};
+use crate::transform::{Tree, avals, from_leaves};
 use smallvec::SmallVec;
 use std::collections::HashMap;
+use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// A graph that is being built.
@@ -54,6 +56,15 @@ impl Trace {
         }
     }
 
+    /// The line of code that made a value, or that reads it now if it is an input.
+    #[track_caller]
+    pub fn location(&self, at: Ref) -> &'static Location<'static> {
+        match at {
+            Ref::Step(k, _) => self.state().graph.steps[k].location,
+            _ => caller(),
+        }
+    }
+
     /// Adds an operation; the result is its first output.
     #[track_caller]
     pub fn push(&self, op: &Op, inputs: &[&Tensor], avals: SmallVec<[Aval; 1]>) -> Result<Ref> {
@@ -74,7 +85,7 @@ impl Trace {
 /// Gives a value a name in the graph that is being traced, if one is.
 pub(crate) fn give_name(t: &Tensor, name: &'static str) {
     match t.data() {
-        Data::Traced(d) => d.trace.state().graph.names.push((name, d.at)),
+        Data::Traced(d) => d.trace.state().graph.names.push((name.into(), d.at)),
         Data::Dual(d) => give_name(&d.primal, name),
         Data::Mapped(m) => give_name(&m.value, name),
         _ => {}
@@ -97,4 +108,33 @@ pub(crate) fn trace_leaves(
     state.open = false;
     state.graph.outputs = outputs.iter().map(|t| trace.locate(&mut state, t)).collect();
     Ok(state.graph.clone().pruned())
+}
+
+/// What a function does, as a graph: the function runs once, on placeholders of the shapes and types of `x`. Tensors that it captures
+/// become constants.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let g = trace(|x: &Tensor| x.sin() * x, &Tensor::zeros([3]));
+/// assert_eq!(g.len(), 2);
+/// assert_eq!(g.run(&[Tensor::from([0.0, 1.0, 2.0])])?[0].to_vec::<f64>()[0], 0.0);
+/// # Ok::<(), pullback::Error>(())
+/// ```
+#[track_caller]
+pub fn trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Graph {
+    or_panic(try_trace(f, x))
+}
+
+/// [`trace`], with an error where the function asks for a value that is not known, or fails otherwise.
+///
+/// ```
+/// use pullback::prelude::*;
+/// let e = pullback::try_trace(|x: &Tensor| x * x.item(), &Tensor::scalar(1.0)).unwrap_err();
+/// assert!(e.to_string().contains("not known while a function is traced"));
+/// ```
+#[track_caller]
+pub fn try_trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Result<Graph> {
+    let location = Location::caller();
+    let run = |leaves: &[Tensor]| caught(|| f(&from_leaves(x, leaves.iter().cloned())).flatten());
+    trace_leaves(run, avals(x)).map_err(|e| e.in_op("trace").at(location))
 }

@@ -38,6 +38,10 @@ impl Primitive for Cast {
         Ok(())
     }
 
+    fn elementwise(&self) -> bool {
+        true
+    }
+
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.cast(at.dtype(0)))]
     }

@@ -25,6 +25,7 @@ pub(crate) struct Compare {
 
 impl Primitive for Compare {
     const NAME: &'static str = "compare";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != x[1].dtype || x[0].shape != x[1].shape {
@@ -46,6 +47,10 @@ impl Primitive for Compare {
             }
         });
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
@@ -72,6 +77,7 @@ pub(crate) struct Where;
 
 impl Primitive for Where {
     const NAME: &'static str = "where";
+    const ARITY: Option<usize> = Some(3);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != DType::Bool {
@@ -86,6 +92,10 @@ impl Primitive for Where {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_stored!(x[1].dtype, T => map::select(x[0].view(), x[1].view::<T>(), x[2].view::<T>(), out.fill::<T>()));
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {

@@ -26,6 +26,7 @@ fn columns_fold(a: &Tensor, b: &Tensor) -> bool {
 
 impl Primitive for Dot {
     const NAME: &'static str = "matmul";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (a, b, r) = (x[0].shape, x[1].shape, x[0].shape.len());
@@ -46,6 +47,11 @@ impl Primitive for Dot {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_number!(x[0].dtype, T => matmul::matmul::<T>(x[0].view(), x[1].view(), out.fill()));
         Ok(())
+    }
+
+    fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 {
+        let k = x[0].last().copied().unwrap_or(0);
+        2 * k as u64 * y.iter().product::<usize>() as u64
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {

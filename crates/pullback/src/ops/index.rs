@@ -91,6 +91,7 @@ pub(crate) struct Gather {
 
 impl Primitive for Gather {
     const NAME: &'static str = "gather";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_index(x[1])?;
@@ -143,6 +144,7 @@ pub(crate) struct ScatterAdd {
 
 impl Primitive for ScatterAdd {
     const NAME: &'static str = "scatter_add";
+    const ARITY: Option<usize> = Some(3);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_index(x[1])?;
@@ -204,6 +206,7 @@ pub(crate) struct IndexSelect {
 
 impl Primitive for IndexSelect {
     const NAME: &'static str = "index_select";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_index(x[1])?;
@@ -261,6 +264,7 @@ pub(crate) struct IndexAdd {
 
 impl Primitive for IndexAdd {
     const NAME: &'static str = "index_add";
+    const ARITY: Option<usize> = Some(3);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_index(x[1])?;

@@ -7,7 +7,6 @@ use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
 use crate::error::err;
 use crate::shape::{Axes, Strides};
-use crate::tensor::{Data, Strided};
 use smallvec::{SmallVec, smallvec};
 
 /// The same elements, in row-major order, in another shape.
@@ -27,14 +26,12 @@ impl Primitive for Reshape {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        match x[0].data {
-            Data::Strided(s) if is_row_major(x[0].shape, &s.strides) => {
-                out.set(Data::Strided(Strided { strides: self.to.strides(), ..s.clone() }))
-            }
-            Data::Strided(_) => with_stored!(x[0].dtype, T => movement::copy::<T>(x[0].view(), out.fill())),
-            other => out.set(other.clone()),
-        }
+        look(self, &x[0], out);
         Ok(())
+    }
+
+    fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        is_row_major(shape, strides).then(|| Layout { offset, strides: self.to.strides() })
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -61,7 +58,16 @@ impl Primitive for Reshape {
     }
 }
 
-fn is_row_major(shape: &[usize], strides: &[isize]) -> bool {
+/// Evaluates an operation that sees its input another way, without a copy where its [`view`](Primitive::view) is one.
+pub(super) fn look(op: &impl Primitive, x: &Value, out: &mut Output) {
+    let view = x.layout().and_then(|(offset, strides)| op.view(x.shape, offset, strides));
+    match x.seen(view) {
+        Some(data) => out.set(data),
+        None => with_stored!(x.dtype, T => movement::copy::<T>(x.view(), out.fill())),
+    }
+}
+
+pub(crate) fn is_row_major(shape: &[usize], strides: &[isize]) -> bool {
     let mut expected = 1;
     shape.iter().zip(strides).rev().all(|(&n, &s)| {
         let fits = n == 1 || s == expected;
@@ -89,8 +95,12 @@ impl Primitive for Permute {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        out.set(restrided(x[0].data, |s| (s.offset, self.perm.iter().map(|&p| s.strides[p]).collect())));
+        look(self, &x[0], out);
         Ok(())
+    }
+
+    fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        Some(Layout { offset, strides: self.perm.iter().map(|&p| strides[p]).collect() })
     }
 
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
@@ -119,17 +129,6 @@ impl Primitive for Permute {
     }
 }
 
-/// The same buffer with another offset and strides; a repeated element stays what it is.
-fn restrided(data: &Data, f: impl FnOnce(&Strided) -> (usize, Strides)) -> Data {
-    match data {
-        Data::Strided(s) => {
-            let (offset, strides) = f(s);
-            Data::Strided(Strided { buffer: s.buffer.clone(), offset, strides })
-        }
-        other => other.clone(),
-    }
-}
-
 /// Repeats axes of length 1, and adds axes at the front.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Broadcast {
@@ -155,13 +154,15 @@ impl Primitive for Broadcast {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        let lead = self.to.len() - x[0].shape.len();
-        out.set(restrided(x[0].data, |s| {
-            let stretched = x[0].shape.iter().zip(&self.to[lead..]).zip(s.strides.iter());
-            let stretched = stretched.map(|((&n, &m), &stride)| if n == m { stride } else { 0 });
-            (s.offset, std::iter::repeat_n(0, lead).chain(stretched).collect())
-        }));
+        look(self, &x[0], out);
         Ok(())
+    }
+
+    fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        let lead = self.to.len() - shape.len();
+        let stretched = shape.iter().zip(&self.to[lead..]).zip(strides);
+        let stretched = stretched.map(|((&n, &m), &stride)| if n == m { stride } else { 0 });
+        Some(Layout { offset, strides: std::iter::repeat_n(0, lead).chain(stretched).collect() })
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -249,8 +250,13 @@ impl Primitive for Slice {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        out.set(restrided(x[0].data, |s| self.region.locate(s.offset, &s.strides)));
+        look(self, &x[0], out);
         Ok(())
+    }
+
+    fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        let (offset, strides) = self.region.locate(offset, strides);
+        Some(Layout { offset, strides })
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -290,6 +296,7 @@ pub(crate) struct SliceAssign {
 
 impl Primitive for SliceAssign {
     const NAME: &'static str = "slice_assign";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.region.check(x[0].shape)?;
@@ -355,6 +362,7 @@ pub(crate) struct Concat {
 
 impl Primitive for Concat {
     const NAME: &'static str = "concat";
+    const ARITY: Option<usize> = None;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let Some(first) = x.first() else { return Err(err!(Shape, "needs at least one tensor")) };

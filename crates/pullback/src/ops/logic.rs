@@ -30,6 +30,7 @@ fn truths(x: &[Arg]) -> Result<Aval> {
 
 impl Primitive for Logic {
     const NAME: &'static str = "logic";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         truths(x)
@@ -43,6 +44,10 @@ impl Primitive for Logic {
             Connective::Xor => map::zip_with(a, b, out, |a, b| a ^ b),
         }
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
@@ -77,6 +82,10 @@ impl Primitive for Not {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         map::map_with(x[0].view::<u8>(), out.fill::<u8>(), |v| v ^ 1);
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
     }
 
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {

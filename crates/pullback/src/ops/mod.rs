@@ -3,6 +3,7 @@
 //! To add one: write its struct and `impl Primitive` in a file here (or a row in the [table]), and name it in the
 //! list at the end of this file. Everything else is derived from that list.
 
+mod attribute;
 mod cast;
 mod compare;
 mod dot;
@@ -22,20 +23,20 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*, sample::*,
-    softmax::*,
+    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*,
+    sample::*, softmax::*,
 };
 
 use crate::DType;
 use crate::error::Result;
 use crate::shape::Shape;
 use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
-use crate::tensor::{Block, Output, Tensor, Value, bind};
+use crate::tensor::{Block, Layout, Output, Tensor, Value, bind};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The type of a tensor without its value.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub(crate) struct Aval {
     pub dtype: DType,
     pub shape: Shape,
@@ -87,11 +88,33 @@ pub(crate) enum Linearity {
 pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     const NAME: &'static str;
 
+    /// How many inputs it takes; `None` for one or more.
+    const ARITY: Option<usize> = Some(1);
+
     /// The type of the result. All errors about arguments are found here.
     fn infer(&self, x: &[Arg]) -> Result<Aval>;
 
     /// Computes the result. Fails only on what `infer` could not see: values.
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()>;
+
+    /// The result as another view of the input's elements, of which the shape and layout are given. `None` where the elements have to
+    /// be moved or computed.
+    fn view(&self, _shape: &[usize], _offset: usize, _strides: &[isize]) -> Option<Layout> {
+        None
+    }
+
+    /// Whether the kernel can put a result of this type into the memory of an input of the same type and shape
+    /// ([`Output::overwritten`]).
+    fn overwrites(&self, _dtype: DType) -> bool {
+        false
+    }
+
+    /// What one application costs, in additions, from the shapes of the inputs and the output. An element that is only moved
+    /// counts as one.
+    fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 {
+        let numel = |s: &&[usize]| s.iter().product::<usize>();
+        x.iter().chain([&y]).map(numel).max().unwrap_or(0) as u64
+    }
 
     /// Cotangents of the inputs from that of the output, in differentiable operations only, and linear in `g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents;
@@ -135,6 +158,11 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         }
     }
 
+    /// Whether each element of the result is computed from the elements at its own place of the inputs, which have the shape of the result.
+    fn elementwise(&self) -> bool {
+        false
+    }
+
     /// Whether nothing is differentiated through it.
     fn severs(&self) -> bool {
         false
@@ -174,7 +202,7 @@ fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tenso
 }
 
 macro_rules! primitives {
-    ($($P:ident),* $(,)?) => {
+    ($($P:ident $({ $($field:ident),+ })?),* $(,)?) => {
         /// Any operation.
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum Op {
@@ -192,10 +220,34 @@ macro_rules! primitives {
             #[cfg(test)]
             pub const NAMES: &[&str] = &[$($P::NAME),*];
             pub fn name(&self) -> &'static str { match self { $(Op::$P(_) => $P::NAME,)* Op::Block(b) => b.name(), Op::Slot(_) => "output" } }
+            /// Its static parameters.
+            pub fn attributes(&self) -> Attrs {
+                let mut attrs = Attrs::default();
+                match self {
+                    $(Op::$P(p) => { let _ = p; $($(attrs.put(stringify!($field), &p.$field);)+)? })*
+                    Op::Block(b) => if let Some(region) = b.region() { region.describe(&mut attrs) }
+                    Op::Slot(k) => attrs.put("slot", k),
+                }
+                attrs
+            }
+            /// The operation of a name with its parameters; `None` if there is none of that name.
+            pub fn build(name: &str, attrs: &mut Attrs) -> Result<Option<Op>> {
+                $(if name == $P::NAME {
+                    return Ok(Some(Op::$P($P { $($($field: attrs.take(stringify!($field))?),+)? })));
+                })*
+                let _ = attrs;
+                Ok(None)
+            }
+            /// How many inputs it takes; `None` for one or more.
+            pub fn arity(&self) -> Option<usize> { match self { $(Op::$P(_) => $P::ARITY,)* _ => None } }
             pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
+            pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
+            pub fn overwrites(&self, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(dtype),)* _ => false } }
+            pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
             pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
+            pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }
             fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
             pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }
@@ -213,15 +265,23 @@ fn several() -> ! {
 }
 
 impl Op {
+    /// The graphs that it runs, if it is made of graphs.
+    pub fn region(&self) -> Option<crate::graph::Region> {
+        match self {
+            Op::Block(b) => b.region(),
+            _ => None,
+        }
+    }
+
     #[cfg(not(test))]
-    pub fn pullback(&self, at: &At, g: &Tensor) -> Result<Cotangents> {
-        Ok(self.rule(at, g))
+    pub fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        self.rule(at, g)
     }
 
     /// In tests a fault can be put into any rule, to see that the laws find it.
     #[cfg(test)]
-    pub fn pullback(&self, at: &At, g: &Tensor) -> Result<Cotangents> {
-        Ok(fault::apply(self, at, g, |op| op.rule(at, g)))
+    pub fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
+        fault::apply(self, at, g, |op| op.rule(at, g))
     }
 
     #[cfg(not(test))]
@@ -239,9 +299,9 @@ primitives! {
     Identity, StopGradient, Neg, Abs, Sign, Step, Floor, Ceil, Round, Trunc, Square, Sqrt, Rsqrt, Cbrt, Recip, Exp, Exp2, Expm1, Ln,
     Log2, Log10, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Softplus,
     Relu, Gelu, Silu, Erf, Erfc, Add, Sub, Mul, Gate, Div, Rem, Pow, Xlogy, Maximum, Minimum, Share, Atan2, Hypot,
-    Logaddexp, Clamp, Cast, Compare, Where, Logic, Not,
-    Sum, Max, Min, ArgExtreme, Truth, LogSumExp,
-    Reshape, Permute, Broadcast, Slice, SliceAssign, Concat,
-    Gather, ScatterAdd, IndexSelect, IndexAdd,
+    Logaddexp, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not,
+    Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
+    Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
+    Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
     Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
 }

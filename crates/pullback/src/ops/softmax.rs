@@ -76,6 +76,7 @@ pub(crate) struct SoftmaxPullback;
 
 impl Primitive for SoftmaxPullback {
     const NAME: &'static str = "softmax_pullback";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -156,6 +157,7 @@ pub(crate) struct LogSoftmaxPullback;
 
 impl Primitive for LogSoftmaxPullback {
     const NAME: &'static str = "log_softmax_pullback";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -213,6 +215,7 @@ pub(crate) struct CrossEntropy;
 
 impl Primitive for CrossEntropy {
     const NAME: &'static str = "cross_entropy";
+    const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(&x[..1])?;
@@ -259,6 +262,7 @@ pub(crate) struct CrossEntropyPullback;
 
 impl Primitive for CrossEntropyPullback {
     const NAME: &'static str = "cross_entropy_pullback";
+    const ARITY: Option<usize> = Some(3);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_labels(x)?;

@@ -70,6 +70,24 @@ impl<T: Real> HyperDual<T> {
     }
 }
 
+// Loops, not `map` and `from_fn`: those are calls where tangents are large or many.
+
+#[inline(always)]
+fn each<T: Copy, const N: usize>(mut a: [T; N], f: impl Fn(T) -> T) -> [T; N] {
+    for a in &mut a {
+        *a = f(*a);
+    }
+    a
+}
+
+#[inline(always)]
+fn pairs<T: Copy, const N: usize>(mut a: [T; N], b: [T; N], f: impl Fn(T, T) -> T) -> [T; N] {
+    for k in 0..N {
+        a[k] = f(a[k], b[k]);
+    }
+    a
+}
+
 impl<T: Real, const N: usize> Chain for Dual<T, N> {
     type Primal = T;
 
@@ -83,31 +101,31 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
         match slope {
             Slope::Zero => Self::fixed(y),
             Slope::One => Dual { re: y, eps: self.eps },
-            Slope::MinusOne => Dual { re: y, eps: self.eps.map(|t| -t) },
+            Slope::MinusOne => Dual { re: y, eps: each(self.eps, |t| -t) },
             // Where the function is infinitely steep, what does not move must stay: 0 * inf is 0 here.
-            Slope::Of(p) if !p.value().is_finite() => Dual { re: y, eps: self.eps.map(|t| t.gate(p)) },
-            Slope::Of(p) => Dual { re: y, eps: self.eps.map(|t| p * t) },
+            Slope::Of(p) if !p.value().is_finite() => Dual { re: y, eps: each(self.eps, |t| t.gate(p)) },
+            Slope::Of(p) => Dual { re: y, eps: each(self.eps, |t| p * t) },
         }
     }
 
     #[inline(always)]
     fn scaled(self, y: T, k: f64) -> Self {
-        Dual { re: y, eps: self.eps.map(|t| t * k) }
+        Dual { re: y, eps: each(self.eps, |t| t * k) }
     }
 
     #[inline(always)]
     fn binary(self, other: Self, y: T, slopes: [Slope<T>; 2]) -> Self {
         let (a, b) = (self.eps, other.eps);
         let eps = match slopes {
-            [Slope::One, Slope::One] => std::array::from_fn(|k| a[k] + b[k]),
-            [Slope::One, Slope::MinusOne] => std::array::from_fn(|k| a[k] - b[k]),
+            [Slope::One, Slope::One] => pairs(a, b, |a, b| a + b),
+            [Slope::One, Slope::MinusOne] => pairs(a, b, |a, b| a - b),
             [Slope::Zero, Slope::Zero] => [T::constant(0.0); N],
             [p, q] => {
                 let (p, q) = (p.number(), q.number());
                 if p.value().is_finite() && q.value().is_finite() {
-                    std::array::from_fn(|k| p * a[k] + q * b[k])
+                    pairs(a, b, |a, b| p * a + q * b)
                 } else {
-                    std::array::from_fn(|k| a[k].gate(p) + b[k].gate(q))
+                    pairs(a, b, |a, b| a.gate(p) + b.gate(q))
                 }
             }
         };

@@ -29,6 +29,7 @@ mod derivatives;
 mod dual;
 mod function;
 mod interop;
+mod lanes;
 mod operators;
 mod plain;
 mod real;
@@ -46,12 +47,13 @@ pub use derivatives::{
     second_partial, value_and_gradient,
 };
 pub use dual::{Dual, HyperDual};
-pub use function::{Comparison, Function, Guard, Outputs, OutsideBranch, Symbol};
+pub use function::{Comparison, Function, Guard, Outputs, OutsideBranch, Symbol, Total};
 #[cfg(feature = "argmin")]
 pub use interop::Problem;
+pub use lanes::Lanes;
 pub use plain::Single;
 pub use real::Real;
-pub use tape::{Position, Recording, Tape, Taped, external, free_tapes};
+pub use tape::{Position, Recording, Tape, Taped, external, free_tapes, record};
 pub use taylor::Taylor;
 pub use var::Var;
 pub use wide::{WideDual, directions};

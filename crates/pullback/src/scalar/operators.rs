@@ -67,7 +67,12 @@ macro_rules! derived_operators {
         impl<$($generics)*> std::iter::Sum for $Type {
             #[inline]
             fn sum<I: Iterator<Item = Self>>(terms: I) -> Self {
-                terms.fold(Self::default(), |s, x| s + x)
+                // Not a fold: in its closure the compiler can leave a call for the thread's tape, for each record.
+                let mut sum = Self::default();
+                for x in terms {
+                    sum += x;
+                }
+                sum
             }
         }
         impl<'a, $($generics)*> std::iter::Sum<&'a $Type> for $Type {
@@ -79,7 +84,11 @@ macro_rules! derived_operators {
         impl<$($generics)*> std::iter::Product for $Type {
             #[inline]
             fn product<I: Iterator<Item = Self>>(factors: I) -> Self {
-                factors.fold(Self::from(1.0), |p, x| p * x)
+                let mut product = Self::from(1.0);
+                for x in factors {
+                    product *= x;
+                }
+                product
             }
         }
         impl<'a, $($generics)*> std::iter::Product<&'a $Type> for $Type {

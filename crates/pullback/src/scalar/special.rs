@@ -136,11 +136,7 @@ pub(crate) fn erfc(x: f64) -> f64 {
     } else if a < 0.84375 {
         0.5 - (x - 0.5 + x * near_zero(x * x))
     } else if a < 1.25 {
-        if x > 0.0 {
-            1.0 - AT_ONE - near_one(a - 1.0)
-        } else {
-            1.0 + (AT_ONE + near_one(a - 1.0))
-        }
+        if x > 0.0 { 1.0 - AT_ONE - near_one(a - 1.0) } else { 1.0 + (AT_ONE + near_one(a - 1.0)) }
     } else if x > 0.0 {
         tail(x)
     } else {

@@ -80,7 +80,11 @@ impl<T: Taped> Var<T> {
 
 /// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
 #[inline(always)]
-fn damped<T: Real>(c: T, p: T) -> T {
+fn damped<T: Taped>(c: T, p: T) -> T {
+    // As after every record; and unlike the product, it is known before the function has been computed.
+    if c.is_one() {
+        return p;
+    }
     let product = p * c;
     if product.value().is_nan() { damped_nan(c, p) } else { product }
 }
@@ -123,9 +127,11 @@ impl<T: Taped> Chain for Var<T> {
             return Self::fixed(y);
         }
         if self.at != other.at && self.at != 0 && other.at != 0 {
-            let node = slot::push(p.times(self.c), self.node(), q.times(other.c), other.node());
-            return Var { v: y, c: T::constant(1.0), at: self.at >> 32 << 32 | u64::from(node) };
+            let at = slot::push(p.times(self.c), self.node(), q.times(other.c), other.node());
+            return Var { v: y, c: T::constant(1.0), at };
         }
+        // Where these are common the compiler mostly sees it, and there is no branch; elsewhere records come first.
+        std::hint::cold_path();
         if self.at == other.at {
             // The same node, or two constants, whose factors are 0.
             return Var { v: y, c: p.times(self.c) + q.times(other.c), ..self };

@@ -1,16 +1,16 @@
 //! What the current thread is doing: which transforms are suspended, who is calling, which checks are on.
 
-use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::Location;
+use std::ptr;
 
 use super::level::{AMBIENT, Deps, newest};
 
 type SavedBy = (&'static str, &'static Location<'static>);
 
 thread_local! {
-    static SUSPENDED: RefCell<SmallVec<[u64; 4]>> = const { RefCell::new(SmallVec::new_const()) };
+    static PAUSES: Cell<*const Pause> = const { Cell::new(ptr::null()) };
     static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
     static FORGETS: Cell<u64> = const { Cell::new(0) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
@@ -26,9 +26,35 @@ impl<F: FnMut()> Drop for Restore<F> {
     }
 }
 
+/// A scope in which nothing is recorded for some transforms, or is again. It lies in the frame of the function that runs
+/// the scope, so that every operation can ask at the price of a pointer.
+struct Pause {
+    levels: *const [u64],
+    suspended: bool,
+    outer: *const Pause,
+}
+
+/// The innermost scope that says something of `level` decides.
 #[inline]
 pub(super) fn is_suspended(level: u64) -> bool {
-    SUSPENDED.with_borrow(|s| s.contains(&level))
+    let mut at = PAUSES.get();
+    // SAFETY: a scope is in the list only while `paused` runs, which keeps it and its levels alive.
+    while let Some(pause) = unsafe { at.as_ref() } {
+        // SAFETY: as above.
+        if unsafe { &*pause.levels }.contains(&level) {
+            return pause.suspended;
+        }
+        at = pause.outer;
+    }
+    false
+}
+
+fn paused<T>(levels: &[u64], suspended: bool, f: impl FnOnce() -> T) -> T {
+    let outer = PAUSES.get();
+    let pause = Pause { levels, suspended, outer };
+    PAUSES.set(&pause);
+    let _restore = Restore(|| PAUSES.set(outer));
+    f()
 }
 
 /// Runs `f` while nothing is recorded for `level`: a rule sees its values without the transform that it serves.
@@ -38,12 +64,7 @@ pub(crate) fn suspended<T>(level: u64, f: impl FnOnce() -> T) -> T {
 
 /// [`suspended`] for several.
 pub(crate) fn suspended_all<T>(levels: &[u64], f: impl FnOnce() -> T) -> T {
-    let before = SUSPENDED.with_borrow_mut(|s| {
-        s.extend_from_slice(levels);
-        s.len() - levels.len()
-    });
-    let _restore = Restore(|| SUSPENDED.with_borrow_mut(|s| s.truncate(before)));
-    f()
+    paused(levels, true, f)
 }
 
 /// Runs `f` without recording anything for [`backward`](crate::Tensor::backward).
@@ -72,13 +93,7 @@ pub fn enable_grad<T>(f: impl FnOnce() -> T) -> T {
 
 /// Runs `f` with `level` recording again, inside [`suspended`].
 pub(crate) fn resumed<T>(level: u64, f: impl FnOnce() -> T) -> T {
-    let before = SUSPENDED.with_borrow_mut(|s| {
-        let before = s.clone();
-        s.retain(|l| *l != level);
-        before
-    });
-    let _restore = Restore(|| SUSPENDED.with_borrow_mut(|s| s.clone_from(&before)));
-    f()
+    paused(&[level], false, f)
 }
 
 /// Runs `f` so that results know which of the transforms that exist now they depend on, but not how they were made: nothing is saved.

@@ -4,7 +4,6 @@ use super::context::{detects_anomaly, suspended, with_caller};
 use super::record::{At, Record};
 use crate::error::{Result, err};
 use crate::ops::Op;
-use crate::small::Small;
 use crate::tensor::{BlockAt, Link, Node, Tensor};
 use smallvec::SmallVec;
 use std::collections::{BTreeMap, btree_map::Entry};
@@ -19,7 +18,7 @@ pub(crate) type Seeds = SmallVec<[(Link, Tensor); 1]>;
 #[derive(Default)]
 struct Pending {
     /// The newest, apart from the map: along a chain it is always this one that comes next.
-    top: Option<(u64, Arrived)>,
+    top: Option<Arrived>,
     rest: BTreeMap<u64, Arrived>,
 }
 
@@ -34,31 +33,28 @@ enum Total {
     Slots(Vec<Option<Tensor>>),
 }
 
-/// A contribution to a node, or to one output of a block.
-enum Part {
-    Whole(Tensor),
-    Slot(usize, Tensor),
-}
+/// Which output of a block a contribution is to; none if it is to a node that is no block.
+type Slot = Option<usize>;
 
-impl From<Part> for Total {
-    fn from(part: Part) -> Total {
-        match part {
-            Part::Whole(g) => Total::One(g),
-            Part::Slot(k, g) => {
+impl Arrived {
+    #[inline(always)]
+    fn new(link: Link, slot: Slot, g: Tensor) -> Arrived {
+        let g = match slot {
+            None => Total::One(g),
+            Some(k) => {
                 let mut slots = vec![None; k];
                 slots.push(Some(g));
                 Total::Slots(slots)
             }
-        }
+        };
+        Arrived { link, g }
     }
-}
 
-impl Arrived {
     /// The first contribution is stored, the second allocates a sum, later ones are added in place.
-    fn add(&mut self, more: Part) {
-        match (&mut self.g, more) {
-            (Total::One(sum), Part::Whole(g)) => *sum += &g,
-            (Total::Slots(sums), Part::Slot(k, g)) => {
+    fn add(&mut self, slot: Slot, g: Tensor) {
+        match (&mut self.g, slot) {
+            (Total::One(sum), None) => *sum += &g,
+            (Total::Slots(sums), Some(k)) => {
                 if sums.len() <= k {
                     sums.resize_with(k + 1, || None);
                 }
@@ -73,28 +69,31 @@ impl Arrived {
 }
 
 impl Pending {
-    fn add(&mut self, link: Link, g: Part) {
+    fn add(&mut self, link: Link, slot: Slot, g: Tensor) {
         let id = link.node().id;
         let newest = match &mut self.top {
-            Some((top, arrived)) if *top == id => return arrived.add(g),
-            Some((top, _)) => *top < id,
+            Some(top) if top.link.node().id == id => return top.add(slot, g),
+            Some(top) => top.link.node().id < id,
             None => self.rest.last_key_value().is_none_or(|(&last, _)| last < id),
         };
         if newest {
-            let older = self.top.replace((id, Arrived { link, g: g.into() }));
-            self.rest.extend(older);
+            if let Some(older) = self.top.take() {
+                self.rest.insert(older.link.node().id, older);
+            }
+            self.top = Some(Arrived::new(link, slot, g));
             return;
         }
         match self.rest.entry(id) {
             Entry::Vacant(e) => {
-                e.insert(Arrived { link, g: g.into() });
+                e.insert(Arrived::new(link, slot, g));
             }
-            Entry::Occupied(mut e) => e.get_mut().add(g),
+            Entry::Occupied(mut e) => e.get_mut().add(slot, g),
         }
     }
 
+    #[inline(always)]
     fn pop(&mut self) -> Option<Arrived> {
-        self.top.take().or_else(|| self.rest.pop_last()).map(|(_, arrived)| arrived)
+        self.top.take().or_else(|| self.rest.pop_last().map(|(_, arrived)| arrived))
     }
 }
 
@@ -122,7 +121,7 @@ pub(crate) fn pull_along(
     let mut pending = Pending::default();
     suspended(level, || {
         for (link, g) in seeds {
-            pending.add(link, Part::Whole(g));
+            pending.add(link, None, g);
         }
         while let Some(Arrived { link, g }) = pending.pop() {
             let node = link.node();
@@ -149,7 +148,7 @@ pub(crate) fn pull_along(
                 ));
             };
             if let Op::Slot(k) = record.op {
-                pending.add(record.inputs[0].link(), Part::Slot(k, g));
+                pending.add(record.inputs[0].link(), Some(k), g);
                 continue;
             }
             with_caller(record.location, || step(&link, record, g, &enter, &mut pending))?;
@@ -172,7 +171,7 @@ fn step_block(
     let named = |e: crate::Error| e.in_op(block.name()).at(record.location);
     for (link, g) in block.pullback(&at, gs).map_err(named)? {
         if enter(link.node()) {
-            pending.add(link, Part::Whole(g));
+            pending.add(link, None, g);
         }
     }
     Ok(())
@@ -193,13 +192,26 @@ fn step(
     pending: &mut Pending,
 ) -> Result<()> {
     let name = record.op.name();
-    let needs: Small<bool> = record.inputs.iter().map(|i| enter(i.node())).collect();
+    let inputs = &record.inputs[..];
+    let (mut few, many);
+    let needs: &[bool] = match inputs {
+        // In an array for the usual numbers of them: collecting costs as much as a small operation.
+        [] | [_] | [_, _] => {
+            few = [false; 2];
+            inputs.iter().zip(&mut few).for_each(|(i, needs)| *needs = enter(i.node()));
+            &few[..inputs.len()]
+        }
+        _ => {
+            many = inputs.iter().map(|i| enter(i.node())).collect::<Vec<bool>>();
+            &many
+        }
+    };
     let output = link.kept();
-    let at = At { name, inputs: &record.inputs, output: output.as_ref(), needs: &needs };
-    let contributions = record.op.pullback(&at, &g).map_err(|e| e.in_op(name).at(record.location))?;
+    let at = At { name, inputs, output: output.as_ref(), needs };
+    let mut contributions = record.op.pullback(&at, &g);
     debug_assert_eq!(contributions.len(), needs.len(), "{name}: one cotangent for each input");
-    for (k, (input, g)) in record.inputs.iter().zip(contributions).enumerate() {
-        let Some(g) = g.filter(|_| needs[k]) else { continue };
+    for (k, (input, g)) in inputs.iter().zip(&mut contributions).enumerate() {
+        let Some(g) = g.take().filter(|_| needs[k]) else { continue };
         debug_assert_eq!(g.shape(), &input.node().shape[..], "{name}: shape of cotangent {k}");
         debug_assert_eq!(g.dtype(), input.node().dtype, "{name}: type of cotangent {k}");
         if detects_anomaly() && !g.is_finite_everywhere() {
@@ -212,7 +224,7 @@ fn step(
             .in_op(name)
             .at(record.location));
         }
-        pending.add(input.link(), Part::Whole(g));
+        pending.add(input.link(), None, g);
     }
     Ok(())
 }

@@ -3,16 +3,18 @@
 //! A block is recorded as one node with its inputs, which stands for all outputs together; each output points to it. What it
 //! means to forward mode and to batching is what its body means to them, unless it brings rules of its own.
 
-use super::{Data, Dual, History, Link, Mapped, Node, Tensor, Traced, bind};
+use super::{Data, Dual, Fresh, Link, Mapped, Tensor, Traced, bind};
 use crate::DType;
 use crate::error::{Result, err};
+use crate::graph::Region;
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::tape::{
-    Deps, Input, Record, Seeds, Walk, caller, forgetting, next_id, pull, resumed, suspended_all,
+    Deps, Input, Record, Seeds, Walk, caller, forgets, forgetting, next_id, pull, resumed, suspended_all,
 };
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::fmt;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// The outputs of a run, and the block to record for it if that keeps more of the run than the inputs.
@@ -35,8 +37,24 @@ pub(crate) trait Block: Send + Sync {
         Vec::new()
     }
 
+    /// The same block with other values for those that it keeps, if it keeps any.
+    fn with_residuals(&self, _values: Vec<Tensor>) -> Option<Arc<dyn Block>> {
+        None
+    }
+
+    /// Is told when a run is recorded, with the inputs that the record keeps. It may put values elsewhere, leave links to the inputs in
+    /// their place, and be recorded as a block that knows where they are.
+    fn store(&self, _inputs: &mut [Input]) -> Result<Option<Arc<dyn Block>>> {
+        Ok(None)
+    }
+
     /// The types of the outputs, if it can stand in a graph as a node; otherwise its body is traced in its place.
     fn signature(&self) -> Option<Vec<Aval>> {
+        None
+    }
+
+    /// The graphs that it runs, if it is made of graphs: what printing, optimising and planning look into.
+    fn region(&self) -> Option<Region> {
         None
     }
 
@@ -134,7 +152,15 @@ impl PartialEq for dyn Block {
 /// Applies a block.
 #[track_caller]
 pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-    let location = caller();
+    bind_block_at(caller(), block, inputs)
+}
+
+/// [`bind_block`] where the line of the user's code is known from before.
+pub(crate) fn bind_block_at(
+    location: &'static Location<'static>,
+    block: Arc<dyn Block>,
+    inputs: &[&Tensor],
+) -> Result<Vec<Tensor>> {
     let name = block.name();
     let fail = |e: crate::Error| e.in_op(name).at(location);
     let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
@@ -175,20 +201,33 @@ pub(crate) fn bind_block(block: Arc<dyn Block>, inputs: &[&Tensor]) -> Result<Ve
     if deps.is_empty() {
         return Ok(outputs);
     }
+    if forgets(&deps) {
+        let known = |t: Tensor| {
+            let mut node = t.copy();
+            node.deps = deps.clone();
+            node.id = next_id();
+            node.into_tensor()
+        };
+        return Ok(outputs.into_iter().map(|t| if t.dtype().is_float() { known(t) } else { t }).collect());
+    }
     let kept: &[Tensor] = if block.rules().is_some() { &outputs } else { &[] };
     let saved = inputs.iter().map(|t| (*t).clone()).chain(kept.iter().map(Tensor::bare));
-    let saved = saved.map(Input::Saved).collect();
+    let mut saved: SmallVec<[Input; 2]> = saved.map(Input::Saved).collect();
+    block = block.store(&mut saved).map_err(fail)?.unwrap_or(block);
     let record = Record { op: Op::Block(block), inputs: saved, location };
-    let history = History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
-    let whole = Node::new(DType::Bool, Shape::default(), Data::Gone, history).into_tensor();
+    let recorded = |mut node: Fresh, record: Record| {
+        node.record = Some(record);
+        node.deps = deps.clone();
+        node.id = next_id();
+        node.into_tensor()
+    };
+    let whole = recorded(Fresh::new(DType::Bool, Shape::default()), record);
     let output = |(slot, t): (usize, Tensor)| {
         if !t.dtype().is_float() {
             return t.bare();
         }
         let record = Record { op: Op::Slot(slot), inputs: smallvec![Input::Linked(whole.link())], location };
-        let history =
-            History { record: Some(record), deps: deps.clone(), id: next_id(), ..History::default() };
-        Node::new(t.dtype(), t.node().shape.clone(), t.data().clone(), history).into_tensor()
+        recorded(t.copy(), record)
     };
     Ok(outputs.into_iter().enumerate().map(output).collect())
 }

@@ -8,7 +8,7 @@ use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::mem::ManuallyDrop;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Acquire, Ordering::Relaxed, fence};
 use std::sync::{Arc, Mutex};
 
 /// The unit of allocation; its alignment is what `calloc` gives, so that fresh memory is zeroed by the system.
@@ -25,10 +25,23 @@ pub(crate) struct Buffer(ManuallyDrop<Arc<[Chunk]>>);
 impl Buffer {
     /// At least `bytes` bytes, with any contents.
     pub fn new(bytes: usize) -> Buffer {
+        #[cfg(test)]
+        REQUESTS.set(REQUESTS.get() + 1);
         let chunks = bytes.div_ceil(CHUNK).max(1);
         let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
         LIVE.add(arc.len() * CHUNK);
         Buffer(ManuallyDrop::new(arc))
+    }
+
+    /// The bytes that a new buffer for `bytes` bytes has, unless a larger one is found among the freed.
+    pub fn rounded(bytes: usize) -> usize {
+        let chunks = bytes.div_ceil(CHUNK).max(1);
+        CHUNK * if chunks <= SMALL { chunks.next_power_of_two() } else { chunks }
+    }
+
+    /// Whether nobody else holds it. There are no weak holders.
+    pub fn is_unique(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
     }
 
     /// The whole buffer as elements of `T`.
@@ -38,15 +51,24 @@ impl Buffer {
 
     /// The whole buffer for writing, if nobody else holds it.
     pub fn slice_mut<T: Pod>(&mut self) -> Option<&mut [T]> {
-        Arc::get_mut(&mut self.0).map(bytemuck::cast_slice_mut)
+        // SAFETY: this is the only holder, borrowed for as long as the slice is.
+        is_alone(&self.0).then(|| bytemuck::cast_slice_mut(unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }))
     }
+}
+
+/// What `Arc::get_mut` asks, without locking the count of weak handles: there are none.
+#[inline]
+fn is_alone(arc: &Arc<[Chunk]>) -> bool {
+    let alone = Arc::strong_count(arc) == 1;
+    fence(Acquire); // what other holders did came before they let go
+    alone
 }
 
 impl Drop for Buffer {
     fn drop(&mut self) {
         // SAFETY: the field is not used again.
-        let mut arc = unsafe { ManuallyDrop::take(&mut self.0) };
-        if Arc::get_mut(&mut arc).is_some() {
+        let arc = unsafe { ManuallyDrop::take(&mut self.0) };
+        if is_alone(&arc) {
             LIVE.sub(arc.len() * CHUNK);
             if arc.len() <= SMALL { keep_small(arc) } else { keep_large(arc) }
         }
@@ -192,6 +214,17 @@ pub(crate) fn set_pool_limit(bytes: usize) {
     let evicted = pool.evict(excess.div_ceil(CHUNK));
     drop(pool);
     drop(evicted);
+}
+
+#[cfg(test)]
+thread_local! {
+    static REQUESTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
+}
+
+/// How many buffers this thread has asked for.
+#[cfg(test)]
+pub(crate) fn requests() -> usize {
+    REQUESTS.get()
 }
 
 #[cfg(test)]

@@ -33,6 +33,13 @@ pub(crate) struct Strided {
     pub strides: Strides,
 }
 
+/// Where the elements of an array lie in a buffer.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Layout {
+    pub offset: usize,
+    pub strides: Strides,
+}
+
 /// A primal and its tangent for the forward-mode transform `level`.
 #[derive(Clone)]
 pub(crate) struct Dual {
@@ -122,6 +129,8 @@ pub(crate) struct Value<'a> {
     pub dtype: DType,
     pub shape: &'a [usize],
     pub data: &'a Data,
+    /// Where the elements lie in the buffer, if not where `data` says: another view of it.
+    pub window: Option<(usize, &'a [isize])>,
 }
 
 /// Strides of a value that repeats one element.
@@ -134,8 +143,29 @@ impl<'a> Value<'a> {
         debug_assert_eq!(size_of::<T>(), self.dtype.size());
         match self.data {
             Data::Splat(bits) => View::new(bits.slice(), 0, self.shape, &ZEROS[..self.shape.len()]),
-            Data::Strided(s) => View::new(s.buffer.slice(), s.offset, self.shape, &s.strides),
+            Data::Strided(s) => {
+                let (offset, strides) = self.window.unwrap_or((s.offset, &s.strides));
+                View::new(s.buffer.slice(), offset, self.shape, strides)
+            }
             _ => unreachable!("a kernel was given a value that is not concrete"),
+        }
+    }
+
+    /// Where the elements lie, if there are more than one repeated.
+    pub fn layout(&self) -> Option<(usize, &'a [isize])> {
+        match self.data {
+            Data::Strided(s) => Some(self.window.unwrap_or((s.offset, &s.strides))),
+            _ => None,
+        }
+    }
+
+    /// The same elements seen another way: by an operation's [`view`](crate::ops::Primitive::view).
+    pub fn seen(&self, layout: Option<Layout>) -> Option<Data> {
+        match self.data {
+            Data::Strided(s) => layout.map(|Layout { offset, strides }| {
+                Data::Strided(Strided { buffer: s.buffer.clone(), offset, strides })
+            }),
+            repeated => Some(repeated.clone()),
         }
     }
 
@@ -148,16 +178,48 @@ impl<'a> Value<'a> {
     }
 }
 
+/// Memory for a result: a buffer, and the element in it to begin at.
+pub(crate) struct Memory {
+    pub buffer: Buffer,
+    pub offset: usize,
+}
+
 /// Where a kernel puts its result.
 pub(crate) struct Output<'a> {
     shape: &'a Shape,
-    data: Data,
+    data: &'a mut Data,
+    memory: Option<Memory>,
+    /// The memory holds the elements of this input, which is not given otherwise.
+    over: Option<usize>,
 }
 
 impl<'a> Output<'a> {
     /// A place for elements of the given shape.
-    pub fn new(shape: &'a Shape) -> Output<'a> {
-        Output { shape, data: Data::Gone }
+    pub fn new(shape: &'a Shape, data: &'a mut Data) -> Output<'a> {
+        Output { shape, data, memory: None, over: None }
+    }
+
+    /// A place for elements of the given shape in memory that is there already, if nobody else holds it and they fit.
+    pub fn within(shape: &'a Shape, memory: Option<Memory>, data: &'a mut Data) -> Output<'a> {
+        Output { shape, data, memory, over: None }
+    }
+
+    /// A place in the memory of input `k`, which has the same type and shape and is row-major. Its elements are to be found there and
+    /// nowhere else, and nobody else holds the memory.
+    pub fn over(shape: &'a Shape, memory: Memory, k: usize, data: &'a mut Data) -> Output<'a> {
+        debug_assert!(memory.buffer.is_unique());
+        Output { shape, data, memory: Some(memory), over: Some(k) }
+    }
+
+    /// The input whose place the result takes.
+    pub fn takes(&self) -> Option<usize> {
+        self.over
+    }
+
+    /// If the result is to take the place of an input: which one, and its elements, to be overwritten.
+    pub fn overwritten<T: Pod>(&mut self) -> Option<(usize, &mut [T])> {
+        let k = self.over?;
+        Some((k, self.fill()))
     }
 
     pub fn shape(&self) -> &'a Shape {
@@ -167,24 +229,35 @@ impl<'a> Output<'a> {
     /// Memory for the elements, in row-major order, to be written whole.
     pub fn fill<T: Pod>(&mut self) -> &mut [T] {
         let len = self.shape.numel();
-        let buffer = Buffer::new(len * size_of::<T>());
-        self.data = Data::Strided(Strided { buffer, offset: 0, strides: self.shape.strides() });
-        let Data::Strided(s) = &mut self.data else { unreachable!() };
-        &mut s.buffer.slice_mut().expect("a new buffer has one holder")[..len]
+        let fits =
+            |m: &Memory| m.buffer.is_unique() && m.buffer.slice::<T>().len().saturating_sub(m.offset) >= len;
+        let Memory { buffer, offset } = match self.memory.take() {
+            Some(memory) if fits(&memory) => memory,
+            _ => Memory { buffer: Buffer::new(len * size_of::<T>()), offset: 0 },
+        };
+        *self.data = Data::Strided(Strided { buffer, offset, strides: self.shape.strides() });
+        let Data::Strided(s) = &mut *self.data else { unreachable!() };
+        &mut s.buffer.slice_mut().expect("it has one holder")[offset..offset + len]
+    }
+
+    /// What has been put there.
+    pub fn data(&self) -> &Data {
+        self.data
     }
 
     /// The result is this: a view of an input, or one repeated element.
     pub fn set(&mut self, data: Data) {
-        self.data = data;
+        *self.data = data;
     }
 
     /// The result is one element, repeated.
     pub fn splat<T: Pod>(&mut self, v: T) {
-        self.data = Data::Splat(Bits::of(v));
+        *self.data = Data::Splat(Bits::of(v));
     }
 
-    pub fn into_data(self) -> Data {
+    /// The memory that it was offered, if the result did not use it.
+    pub fn finish(self) -> Option<Memory> {
         debug_assert!(!matches!(self.data, Data::Gone), "a kernel wrote no result");
-        self.data
+        self.memory
     }
 }

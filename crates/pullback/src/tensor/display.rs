@@ -1,7 +1,8 @@
 //! Printing tensors as NumPy does: aligned columns, nested brackets, long rows wrapped, a summary of what is large.
 
-use super::Tensor;
+use super::{Data, Tensor};
 use crate::dtype::{DType, Scalar};
+use crate::error::or_panic;
 use std::fmt;
 
 /// Larger tensors are summarised.
@@ -15,6 +16,17 @@ const PRECISION: usize = 8;
 
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A placeholder is not printed by mistake: whoever prints wants the value. `Debug` tells what it is.
+        if let Data::Traced(t) = self.data() {
+            let e = self.concrete().err().expect("a placeholder has no value");
+            or_panic::<()>(Err(e.in_op("print").made_at(t.trace.location(t.at))));
+        }
+        self.fmt_known(f)
+    }
+}
+
+impl Tensor {
+    fn fmt_known(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.concrete().is_err() {
             return write!(f, "<{} {:?}, not known here>", self.dtype(), self.shape());
         }
@@ -37,7 +49,7 @@ impl fmt::Display for Tensor {
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Tensor(")?;
-        fmt::Display::fmt(self, f)?;
+        self.fmt_known(f)?;
         write!(f, ", {}, {:?})", self.dtype(), self.shape())
     }
 }

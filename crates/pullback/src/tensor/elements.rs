@@ -110,16 +110,13 @@ impl Tensor {
 
 fn first(v: Value) -> f64 {
     match v.dtype {
-        DType::F64 => v.view::<f64>().data[index(v.data)],
-        DType::F32 => v.view::<f32>().data[index(v.data)] as f64,
-        dtype => with_stored!(dtype, T => v.view::<T>().data[index(v.data)].to_scalar().to_f64()),
+        DType::F64 => v.view::<f64>().data[index(&v)],
+        DType::F32 => v.view::<f32>().data[index(&v)] as f64,
+        dtype => with_stored!(dtype, T => v.view::<T>().data[index(&v)].to_scalar().to_f64()),
     }
 }
 
 /// Where the first element lies.
-fn index(data: &Data) -> usize {
-    match data {
-        Data::Strided(s) => s.offset,
-        _ => 0,
-    }
+fn index(v: &Value) -> usize {
+    v.layout().map_or(0, |(offset, _)| offset)
 }

@@ -15,10 +15,10 @@ mod random;
 mod slicing;
 
 pub use autograd::{grad_of, try_grad_of};
-pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, replay};
-pub(crate) use data::{Data, Dual, Mapped, Output, Strided, Traced, Value};
+pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, replay};
+pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Traced, Value};
 pub use methods::{AxisList, Lengths};
-pub(crate) use node::{History, Link, Node, alive};
+pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;
 pub use slicing::{AxisRange, IntoRanges, NewAxis};
@@ -66,36 +66,43 @@ impl std::panic::RefUnwindSafe for Tensor {}
 /// record if a live transform will need it.
 #[track_caller]
 pub(crate) fn bind(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
-    let op = op.into();
-    let location = caller();
-    bind_at(&op, inputs, location).map_err(|e| e.in_op(op.name()).at(location))
+    bind_at(op.into(), inputs, caller())
 }
 
-fn bind_at(op: &Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
+fn bind_at(op: Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
+    let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
+    match apply(&op, inputs, frame, location) {
+        Ok(mut node) => {
+            record(&mut node, op, inputs, frame, location);
+            Ok(node.into_tensor())
+        }
+        Err(e) => Err(e.in_op(op.name()).at(location)),
+    }
+}
+
+/// The result of an operation, without the record of it.
+#[inline(always)]
+fn apply(op: &Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) -> Result<Fresh> {
     let aval =
         each(inputs, |t| Arg { dtype: t.node().dtype, shape: &t.node().shape }, |args| op.infer(args))?;
-    let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
-    let data = if frame == 0 {
-        evaluate(op, inputs, &aval.shape)?
+    let mut node = Fresh::new(aval.dtype, aval.shape);
+    if frame == 0 {
+        each(inputs, Tensor::value, |values| op.eval(values, &mut node.output()))?;
     } else {
-        with_caller(location, || interpret(op, inputs, frame, &aval))?
-    };
-    let history = record(op, inputs, aval.dtype, frame, location);
-    Ok(Node::new(aval.dtype, aval.shape, data, history).into_tensor())
+        let data = with_caller(location, || interpret(op, inputs, frame, &node))?;
+        node.output().set(data);
+    }
+    debug_assert!(!matches!(node.output().data(), Data::Gone), "a kernel wrote no result");
+    Ok(node)
 }
 
 /// An operation whose result is known already: recorded like any other, but not computed.
 #[track_caller]
 pub(crate) fn bind_known(op: &Op, inputs: &[&Tensor], value: &Tensor) -> Tensor {
     let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
-    let history = record(op, inputs, value.dtype(), frame, caller());
-    Node::new(value.dtype(), value.node().shape.clone(), value.data().clone(), history).into_tensor()
-}
-
-fn evaluate(op: &Op, inputs: &[&Tensor], shape: &Shape) -> Result<Data> {
-    let mut out = Output::new(shape);
-    each(inputs, Tensor::value, |values| op.eval(values, &mut out))?;
-    Ok(out.into_data())
+    let mut node = value.copy();
+    record(&mut node, op.clone(), inputs, frame, caller());
+    node.into_tensor()
 }
 
 /// Runs `then` with something of each input, in an array for the usual numbers of them: collecting would cost as much as a
@@ -111,7 +118,7 @@ fn each<'a, T, R>(inputs: &[&'a Tensor], of: impl Fn(&'a Tensor) -> T, then: imp
 
 /// What the operation means to the innermost transform that wraps its inputs.
 #[cold]
-fn interpret(op: &Op, inputs: &[&Tensor], level: u64, aval: &Aval) -> Result<Data> {
+fn interpret(op: &Op, inputs: &[&Tensor], level: u64, out: &Node) -> Result<Data> {
     let innermost = inputs.iter().map(|t| t.data()).find(|d| d.frame() == level);
     // Transforms newer than this one record the result as a whole: nothing inside is recorded for them.
     let mut newer = Deps::default();
@@ -120,7 +127,8 @@ fn interpret(op: &Op, inputs: &[&Tensor], level: u64, aval: &Aval) -> Result<Dat
         Some(Data::Dual(_)) => push(op, inputs, level),
         Some(Data::Mapped(m)) => map(op, inputs, level, m.value.shape()[0]),
         Some(Data::Traced(t)) => {
-            let at = t.trace.push(op, inputs, [aval.clone()].into())?;
+            let aval = Aval { dtype: out.dtype, shape: out.shape.clone() };
+            let at = t.trace.push(op, inputs, [aval].into())?;
             Ok(Data::Traced(Box::new(Traced { trace: t.trace.clone(), at })))
         }
         _ => unreachable!("a frame has a value that made it"),
@@ -137,7 +145,7 @@ fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
         _ => ((*t).clone(), None),
     };
     let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
-    let primal = bind_at(op, &primals.iter().collect::<Vec<_>>(), caller())?;
+    let primal = bind_at(op.clone(), &primals.iter().collect::<Vec<_>>(), caller())?;
     if !primal.dtype().is_float() || op.severs() || tangents.iter().all(Option::is_none) {
         return Ok(Data::Dual(Box::new(Dual { level, tangent: primal.zeros_like(), primal })));
     }
@@ -168,7 +176,7 @@ fn one_by_one(op: &Op, lanes: &[Lane], n: usize) -> Result<Tensor> {
     let row = |k: usize| {
         let args: Vec<Tensor> =
             lanes.iter().map(|l| if l.mapped { l.value.get(k as isize) } else { l.value.clone() }).collect();
-        bind_at(op, &args.iter().collect::<Vec<_>>(), caller())
+        bind_at(op.clone(), &args.iter().collect::<Vec<_>>(), caller())
     };
     let rows = (0..n).map(row).collect::<Result<Vec<Tensor>>>()?;
     match rows.is_empty() {
@@ -177,24 +185,18 @@ fn one_by_one(op: &Op, lanes: &[Lane], n: usize) -> Result<Tensor> {
     }
 }
 
-/// How a result was made, if it depends on a live transform newer than the frame it was computed in.
+/// Notes how a result was made, if it depends on a live transform newer than the frame it was computed in.
 #[inline(always)]
-fn record(
-    op: &Op,
-    inputs: &[&Tensor],
-    dtype: DType,
-    frame: u64,
-    location: &'static Location<'static>,
-) -> History {
-    let mut deps = Deps::default();
-    if dtype.is_float() && !op.severs() {
-        inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
+fn record(node: &mut Fresh, op: Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) {
+    if node.dtype.is_float() && !op.severs() {
+        inputs.iter().for_each(|t| node.deps.join(&t.node().deps, frame));
     }
-    if deps.is_empty() {
-        return History::default();
+    if node.deps.is_empty() {
+        return;
     }
-    if forgets(&deps) {
-        return History { deps, id: next_id(), ..History::default() };
+    node.id = next_id();
+    if forgets(&node.deps) {
+        return;
     }
     let uses = each(inputs, |t| !t.node().deps.is_empty(), |needs| op.uses(needs));
     let input = |k: usize, t: &Tensor| {
@@ -212,18 +214,27 @@ fn record(
         [a, b] => SmallVec::from_buf([input(0, a), input(1, b)]),
         more => more.iter().enumerate().map(|(k, t)| input(k, t)).collect(),
     };
-    let record = Some(Record { op: op.clone(), inputs, location });
-    History { record, deps, id: next_id(), leaf_of: 0, keep: uses.output() }
+    node.keep = uses.output();
+    node.record = Some(Record { op, inputs, location });
 }
 
 impl Tensor {
     pub(crate) fn new(dtype: DType, shape: Shape, data: Data) -> Tensor {
-        Node::new(dtype, shape, data, History::default()).into_tensor()
+        let mut node = Fresh::new(dtype, shape);
+        node.output().set(data);
+        node.into_tensor()
+    }
+
+    /// A new node of equal value, without a history.
+    pub(crate) fn copy(&self) -> Fresh {
+        let mut node = Fresh::new(self.dtype(), self.node().shape.clone());
+        node.output().set(self.data().clone());
+        node
     }
 
     /// The concrete value of an input of a kernel.
-    fn value(&self) -> Value<'_> {
-        Value { dtype: self.node().dtype, shape: &self.node().shape, data: self.data() }
+    pub(crate) fn value(&self) -> Value<'_> {
+        Value { dtype: self.node().dtype, shape: &self.node().shape, data: self.data(), window: None }
     }
 
     /// The elements, below any tangents; an error where they are not one value, or not known.
@@ -252,20 +263,19 @@ impl Tensor {
         if self.node().deps.is_empty() {
             return self.clone();
         }
-        let node = self.node();
-        Tensor::new(node.dtype, node.shape.clone(), self.data().clone())
+        self.copy().into_tensor()
     }
 
     /// A new node of equal value that is an input of transform `level`; outer transforms see through it.
     pub(crate) fn leaf(&self, level: u64) -> Tensor {
-        let from = self.node();
-        let mut history = record(&Identity.into(), &[self], from.dtype, self.data().frame(), caller());
-        if history.id == 0 {
-            history.id = next_id();
+        let mut node = self.copy();
+        record(&mut node, Identity.into(), &[self], self.data().frame(), caller());
+        if node.id == 0 {
+            node.id = next_id();
         }
-        history.deps.insert(level);
-        history.leaf_of = level;
-        Node::new(from.dtype, from.shape.clone(), self.data().clone(), history).into_tensor()
+        node.deps.insert(level);
+        node.leaf_of = level;
+        node.into_tensor()
     }
 
     /// The same value, no longer of interest to transform `level`.

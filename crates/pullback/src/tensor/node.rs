@@ -6,12 +6,13 @@
 //! than a small operation.
 
 use super::Tensor;
-use super::data::Data;
+use super::data::{Data, Output};
 use crate::DType;
 use crate::shape::Shape;
 use crate::tape::{Deps, Leaf, Record};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
-use std::cell::{Cell, RefCell, UnsafeCell};
+use std::cell::{Cell, UnsafeCell};
+use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering, fence};
 use std::sync::{Arc, OnceLock};
@@ -22,7 +23,7 @@ pub(crate) struct Node {
     /// [`Link`]s, and one more while there are values.
     links: AtomicU32,
     /// The pullback reads the output, so the value lives as long as the node.
-    keep: bool,
+    pub keep: bool,
     pub dtype: DType,
     pub shape: Shape,
     /// Read through [`Tensor`] handles only; cleared when the last of them goes.
@@ -36,45 +37,71 @@ pub(crate) struct Node {
     pub record: Option<Record>,
     /// Accumulated gradient and hooks, of the nodes that have any.
     pub leaf: OnceLock<Arc<Leaf>>,
+    /// The next in the list of nodes to be dropped, where this one is in it.
+    next: Cell<Option<NonNull<Node>>>,
 }
 
-/// How a value came about, as far as a live transform needs to know.
-#[derive(Default)]
-pub(crate) struct History {
-    pub record: Option<Record>,
-    pub deps: Deps,
-    pub id: u64,
-    pub leaf_of: u64,
-    /// The pullback reads the value.
-    pub keep: bool,
-}
-
-// SAFETY: everything in a node is Send and Sync but the cell, which is written only while its last handle is dropped.
+// SAFETY: everything in a node is Send and Sync but the cells. That of the value is written only while its last handle is
+// dropped, that of the list after it.
 unsafe impl Send for Node {}
 // SAFETY: as above.
 unsafe impl Sync for Node {}
 
-impl Node {
+/// A node that nobody else has seen yet. It is filled in where it lies: to make its parts elsewhere and move them would
+/// cost more than a small operation.
+pub(crate) struct Fresh(Tensor);
+
+impl Fresh {
+    /// A node without a value or a history.
     #[inline(always)]
-    pub fn new(dtype: DType, shape: Shape, data: Data, history: History) -> Node {
-        Node {
-            values: AtomicU32::new(1),
-            links: AtomicU32::new(1),
-            keep: history.keep,
-            dtype,
-            shape,
-            data: UnsafeCell::new(data),
-            deps: history.deps,
-            id: history.id,
-            leaf_of: history.leaf_of,
-            record: history.record,
-            leaf: OnceLock::new(),
+    pub fn new(dtype: DType, shape: Shape) -> Fresh {
+        let node = take_block();
+        // SAFETY: the block is free and of the right layout.
+        unsafe {
+            node.write(Node {
+                values: AtomicU32::new(1),
+                links: AtomicU32::new(1),
+                keep: false,
+                dtype,
+                shape,
+                data: UnsafeCell::new(Data::Gone),
+                deps: Deps::None,
+                id: 0,
+                leaf_of: 0,
+                record: None,
+                leaf: OnceLock::new(),
+                next: Cell::new(None),
+            });
         }
+        Fresh(Tensor { node })
+    }
+
+    /// Where the value goes.
+    #[inline(always)]
+    pub fn output(&mut self) -> Output<'_> {
+        let node = &mut **self;
+        Output::new(&node.shape, node.data.get_mut())
     }
 
     #[inline(always)]
     pub fn into_tensor(self) -> Tensor {
-        Tensor { node: place(self) }
+        self.0
+    }
+}
+
+impl Deref for Fresh {
+    type Target = Node;
+    #[inline(always)]
+    fn deref(&self) -> &Node {
+        self.0.node()
+    }
+}
+
+impl DerefMut for Fresh {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Node {
+        // SAFETY: this is the only handle, of either kind.
+        unsafe { self.0.node.as_mut() }
     }
 }
 
@@ -84,81 +111,135 @@ impl Node {
 /// there ever was one so large. Given back and asked for again, the pages of a node cost more than the operation.
 const KEPT: usize = 1 << 17;
 
-struct Blocks(Vec<NonNull<Node>>);
+/// Memory for a node, while there is none in it.
+struct Free {
+    next: Option<NonNull<Free>>,
+}
 
-impl Drop for Blocks {
+/// The free blocks of a thread. Without a destructor, which every use would have to ask whether it has run: that is
+/// [`Closing`]'s.
+struct Blocks {
+    first: Cell<Option<NonNull<Free>>>,
+    /// How many more may be kept; none before the first one is asked for, nor when the thread is ending.
+    room: Cell<usize>,
+    /// Nodes that wait to be dropped, while a sweep is under way.
+    doomed: Cell<Option<NonNull<Node>>>,
+    sweeping: Cell<bool>,
+    /// Nodes made less nodes freed.
+    alive: Cell<isize>,
+}
+
+/// Gives the blocks of an ending thread back.
+struct Closing;
+
+impl Drop for Closing {
     fn drop(&mut self) {
-        for block in self.0.drain(..) {
-            // SAFETY: blocks in the list were allocated with this layout and hold no node.
-            unsafe { dealloc(block.as_ptr().cast(), Layout::new::<Node>()) }
-        }
+        BLOCKS.with(|b| {
+            b.room.set(0);
+            let mut next = b.first.take();
+            while let Some(block) = next {
+                // SAFETY: blocks in the list were allocated with this layout, and are in no other.
+                unsafe {
+                    next = block.read().next;
+                    dealloc(block.as_ptr().cast(), Layout::new::<Node>());
+                }
+            }
+        });
     }
 }
 
 thread_local! {
-    static BLOCKS: RefCell<Blocks> = const { RefCell::new(Blocks(Vec::new())) };
-    static DOOMED: RefCell<Vec<NonNull<Node>>> = const { RefCell::new(Vec::new()) };
-    static SWEEPING: Cell<bool> = const { Cell::new(false) };
-    static ALIVE: Cell<isize> = const { Cell::new(0) };
+    static BLOCKS: Blocks = const {
+        Blocks {
+            first: Cell::new(None),
+            room: Cell::new(0),
+            doomed: Cell::new(None),
+            sweeping: Cell::new(false),
+            alive: Cell::new(0),
+        }
+    };
+    static CLOSING: Closing = const { Closing };
+    static OPEN: Cell<bool> = const { Cell::new(false) };
 }
 
 #[inline(always)]
-fn place(node: Node) -> NonNull<Node> {
-    ALIVE.set(ALIVE.get() + 1);
-    let block = BLOCKS.try_with(|b| b.borrow_mut().0.pop()).ok().flatten().unwrap_or_else(|| {
-        let layout = Layout::new::<Node>();
-        // SAFETY: the layout is not empty.
-        NonNull::new(unsafe { alloc(layout) }.cast()).unwrap_or_else(|| handle_alloc_error(layout))
-    });
-    // SAFETY: the block is free and of the right layout.
-    unsafe { block.write(node) };
-    block
+fn take_block() -> NonNull<Node> {
+    BLOCKS.with(|b| {
+        b.alive.set(b.alive.get() + 1);
+        let Some(block) = b.first.get() else { return new_block(b) };
+        // SAFETY: a block in the list holds the next.
+        b.first.set(unsafe { block.as_ref() }.next);
+        b.room.set(b.room.get() + 1);
+        block.cast()
+    })
+}
+
+#[cold]
+#[inline(never)]
+fn new_block(b: &Blocks) -> NonNull<Node> {
+    // From the first block on, until its destructors run, the thread keeps what is freed.
+    if !OPEN.get() && CLOSING.try_with(|_| ()).is_ok() {
+        OPEN.set(true);
+        b.room.set(KEPT);
+    }
+    let layout = Layout::new::<Node>();
+    // SAFETY: the layout is not empty.
+    NonNull::new(unsafe { alloc(layout) }.cast()).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
 /// Drops a node and whatever only it kept alive, by a loop: a chain of a million records must not recurse.
-#[cold]
 #[inline(never)]
 fn bury(node: NonNull<Node>) {
-    if SWEEPING.get() {
-        if DOOMED.try_with(|d| d.borrow_mut().push(node)).is_err() {
-            free(node); // The thread is ending and its lists are gone.
+    BLOCKS.with(|b| {
+        if b.sweeping.get() {
+            // SAFETY: both counts are zero, so nobody else sees the node.
+            unsafe { node.as_ref() }.next.set(b.doomed.replace(Some(node)));
+            return;
         }
-        return;
-    }
-    SWEEPING.set(true);
-    let mut next = Some(node);
-    while let Some(node) = next {
-        free(node);
-        next = DOOMED.try_with(|d| d.borrow_mut().pop()).ok().flatten();
-    }
-    SWEEPING.set(false);
+        b.sweeping.set(true);
+        let mut next = Some(node);
+        while let Some(node) = next {
+            free(b, node);
+            next = b.doomed.get();
+            if let Some(node) = next {
+                // SAFETY: a node in the list is whole.
+                b.doomed.set(unsafe { node.as_ref() }.next.get());
+            }
+        }
+        b.sweeping.set(false);
+    });
 }
 
-fn free(node: NonNull<Node>) {
-    ALIVE.set(ALIVE.get() - 1);
+#[inline(always)]
+fn free(b: &Blocks, node: NonNull<Node>) {
+    b.alive.set(b.alive.get() - 1);
     // SAFETY: both counts are zero, so this is the last use of the node; the block goes back to the list or the system.
     unsafe {
         node.drop_in_place();
-        let keep = BLOCKS.try_with(|b| {
-            let list = &mut b.borrow_mut().0;
-            let room = list.len() < KEPT;
-            if room {
-                list.push(node);
-            }
-            room
-        });
-        if keep != Ok(true) {
-            dealloc(node.as_ptr().cast(), Layout::new::<Node>());
-        }
+        let Some(room) = b.room.get().checked_sub(1) else {
+            return dealloc(node.as_ptr().cast(), Layout::new::<Node>());
+        };
+        b.room.set(room);
+        let block = node.cast();
+        block.write(Free { next: b.first.replace(Some(block)) });
     }
 }
 
 /// Nodes made less nodes freed by this thread.
 pub(crate) fn alive() -> isize {
-    ALIVE.get()
+    BLOCKS.with(|b| b.alive.get())
 }
 
 // Handles ---------------------------------------------------------------------------------------------------------
+
+impl Node {
+    /// Whether the handle that asks is the only one of the value, and no other can come about but from it: links bring
+    /// back only values that are kept.
+    #[inline]
+    fn is_alone(&self) -> bool {
+        !self.keep && self.values.load(Ordering::Acquire) == 1
+    }
+}
 
 impl Tensor {
     pub(crate) fn node(&self) -> &Node {
@@ -171,12 +252,11 @@ impl Tensor {
         unsafe { &*self.node().data.get() }
     }
 
-    /// The value for writing, if this is the only handle of any kind and no pullback reads the value.
-    pub(crate) fn data_mut(&mut self) -> Option<&mut Data> {
+    /// The value for writing, with its shape, if this is the only handle of it and no pullback reads it.
+    pub(crate) fn value_mut(&mut self) -> Option<(&Shape, &mut Data)> {
         let node = self.node();
-        let alone = node.values.load(Ordering::Acquire) == 1 && !node.keep;
         // SAFETY: no other value handle exists, and links do not read the value of a node that is not kept.
-        alone.then(|| unsafe { &mut *node.data.get() })
+        node.is_alone().then(|| (&node.shape, unsafe { &mut *node.data.get() }))
     }
 
     /// Whether the operation that made the value reads it in its pullback.
@@ -205,10 +285,12 @@ impl Clone for Tensor {
 impl Drop for Tensor {
     fn drop(&mut self) {
         let node = self.node();
-        if node.values.fetch_sub(1, Ordering::Release) != 1 {
-            return;
+        if !node.is_alone() {
+            if node.values.fetch_sub(1, Ordering::Release) != 1 {
+                return;
+            }
+            fence(Ordering::Acquire);
         }
-        fence(Ordering::Acquire);
         if !node.keep {
             // SAFETY: the last value handle is going, and links never read the value of a node that is not kept.
             let data = unsafe { &mut *node.data.get() };
@@ -221,9 +303,15 @@ impl Drop for Tensor {
     }
 }
 
+#[inline]
 fn unlink(node: NonNull<Node>) {
     // SAFETY: the caller gives up one count, so the node is still there.
-    if unsafe { node.as_ref() }.links.fetch_sub(1, Ordering::Release) == 1 {
+    let links = &unsafe { node.as_ref() }.links;
+    // The only one is the caller's, and nobody is left who could make another: no need to lock the count to take it down.
+    if links.load(Ordering::Acquire) == 1 {
+        return bury(node);
+    }
+    if links.fetch_sub(1, Ordering::Release) == 1 {
         fence(Ordering::Acquire);
         bury(node);
     }

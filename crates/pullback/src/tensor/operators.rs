@@ -99,7 +99,7 @@ operators! {
 /// So `a * b + c` writes one buffer and not two.
 #[track_caller]
 fn consuming<M: map::Map2 + Primitive>(op: M, mut a: Tensor, b: Operand) -> Result<Tensor> {
-    if a.node().deps.is_empty() && a.absorb::<M>(&b) { Ok(a) } else { binary(op, &a, b) }
+    if a.absorb::<M>(&b) { Ok(a) } else { binary(op, &a, b) }
 }
 
 /// A number on the left.
@@ -130,16 +130,20 @@ impl Tensor {
     /// is a new one, and whoever held the old value keeps it. Under `no_grad` a parameter stays a parameter.
     #[track_caller]
     fn assign<M: map::Map2 + Primitive>(&mut self, op: M, b: Operand) -> Result<()> {
+        let b = match b {
+            Operand::Borrowed(t) if t.dtype() != self.dtype() => Operand::Owned(t.try_cast(self.dtype())?),
+            Operand::Owned(t) if t.dtype() != self.dtype() => Operand::Owned(t.try_cast(self.dtype())?),
+            b => b,
+        };
+        if self.absorb::<M>(&b) {
+            return Ok(());
+        }
         let b = b.tensor_like(self)?;
-        let b = if b.dtype() == self.dtype() { b } else { Cow::Owned(b.try_cast(self.dtype())?) };
-        let b = if b.shape() == self.shape() {
+        let b = if b.node().shape == self.node().shape {
             b
         } else {
             Cow::Owned(b.try_broadcast_to(self.node().shape.clone())?)
         };
-        if self.node().deps.is_empty() && b.node().deps.is_empty() && self.overwrite::<M>(&b) {
-            return Ok(());
-        }
         self.check_not_saved()?;
         let result = bind(op, &[self, &b])?;
         self.rename(result);
@@ -166,37 +170,43 @@ impl Tensor {
         }
     }
 
-    /// `self = self op b` in the memory of `self`, if the result has its type and shape and that is possible unseen.
+    /// `self = self op b` in the memory of `self`, if the result has its type and shape, nothing is recorded of it and that is
+    /// possible unseen.
     fn absorb<M: map::Map2>(&mut self, b: &Operand) -> bool {
-        match b {
-            Operand::Borrowed(b) => {
-                let fits = b.dtype() == self.dtype() && b.node().deps.is_empty();
-                if fits && b.node().shape == self.node().shape {
-                    return self.overwrite::<M>(b);
-                }
-                fits && b.rank() <= self.rank()
-                    && b.try_broadcast_to(self.node().shape.clone()).is_ok_and(|b| self.overwrite::<M>(&b))
-            }
-            Operand::Number(v) => literal(*v, self).is_ok_and(|b| self.overwrite::<M>(&b)),
-            Operand::Owned(_) => false,
+        if !self.node().deps.is_empty() {
+            return false;
         }
+        let b: &Tensor = match b {
+            Operand::Borrowed(b) => b,
+            Operand::Owned(b) => b,
+            Operand::Number(v) => return literal(*v, self).is_ok_and(|b| self.overwrite::<M>(&b)),
+        };
+        if b.dtype() != self.dtype() || !b.node().deps.is_empty() {
+            return false;
+        }
+        if b.node().shape == self.node().shape {
+            return self.overwrite::<M>(b);
+        }
+        b.rank() <= self.rank()
+            && b.try_broadcast_to(self.node().shape.clone()).is_ok_and(|b| self.overwrite::<M>(&b))
     }
 
     /// Computes in the memory of `self`, if that is possible unseen.
     fn overwrite<M: map::Map2>(&mut self, b: &Tensor) -> bool {
-        let (dtype, shape) = (self.dtype(), self.node().shape.clone());
+        let dtype = self.dtype();
         if !dtype.is_float() || !matches!(b.data(), Data::Splat(_) | Data::Strided(_)) {
             return false;
         }
         let b = b.value();
-        with_float!(dtype, T => match (self.data_mut(), b.splat::<T>()) {
-            (Some(Data::Splat(bits)), Some(b)) => {
+        let Some((shape, data)) = self.value_mut() else { return false };
+        with_float!(dtype, T => match (data, b.splat::<T>()) {
+            (Data::Splat(bits), Some(b)) => {
                 let mut element = [*bits.get::<T>()];
                 map::map2_into_left::<M, T>(&mut element, View::of(&[b]));
                 *bits = Bits::of(element[0]);
                 true
             }
-            (Some(Data::Strided(s)), _) if s.offset == 0 && s.strides == shape.strides() => {
+            (Data::Strided(s), _) if s.offset == 0 && s.strides == shape.strides() => {
                 let Some(elements) = s.buffer.slice_mut::<T>() else { return false };
                 map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.view());
                 true

@@ -254,7 +254,7 @@ impl Tensor {
         if !matches!(part.data(), Data::Splat(_) | Data::Strided(_)) {
             return false;
         }
-        let Some(Data::Strided(s)) = self.data_mut() else { return false };
+        let Some(Data::Strided(s)) = self.value_mut().map(|(_, data)| data) else { return false };
         if s.offset != 0 || s.strides != strides {
             return false;
         }

@@ -1,16 +1,19 @@
 //! Trading time for memory: keep the inputs of a function, and run it again for the pullback.
 
+mod offload;
 mod policy;
+mod spill;
 mod verified;
 
-pub use policy::{Policy, checkpoint_policy, name};
+pub use offload::checkpoint_offloaded;
+pub use policy::{Keep, Policy, checkpoint_policy, name};
 pub use verified::checkpoint_verified;
 
 use super::{Tree, from_leaves};
 use crate::error::{Result, or_panic};
 use crate::graph::{Graph, call, trace_leaves};
 use crate::ops::Aval;
-use crate::tensor::{Block, Tensor, bind_block};
+use crate::tensor::{Block, Tensor, bind_block_at};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
@@ -34,17 +37,17 @@ pub(crate) fn avals<X: Tree>(x: &X) -> Vec<Aval> {
 #[track_caller]
 pub fn checkpoint<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
-    move |x| or_panic(traced(&f, x).map_err(|e| e.in_op("checkpoint").at(location)))
+    move |x| or_panic(traced(&f, x, location).map_err(|e| e.in_op("checkpoint").at(location)))
 }
 
-fn traced<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<Y> {
+fn traced<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, location: &'static Location<'static>) -> Result<Y> {
     let (graph, structure) = graph_of(f, x)?;
-    let outputs = call("checkpoint", graph, &x.leaves())?;
+    let outputs = call(location, "checkpoint", graph, &x.leaves())?;
     Ok(from_leaves(&structure, outputs))
 }
 
 /// What a function does to inputs of the types of `x`, and a result for the structure.
-fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<(Graph, Y)> {
+pub(crate) fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<(Graph, Y)> {
     let mut structure = None;
     let run = |leaves: &[Tensor]| {
         let y = f(&from_leaves(x, leaves.iter().cloned()));
@@ -95,8 +98,11 @@ where
     F: Fn(&X) -> Y + Send + Sync + 'static,
 {
     let last: Arc<Mutex<Option<Y>>> = Arc::default();
-    let body = wrap(Arc::new(Dynamic { f: f.clone(), like: x.clone(), last: last.clone() }));
-    let outputs = or_panic(bind_block(body, &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location)));
+    // Zeros need no memory: whether the inputs themselves are kept is for the record to say.
+    let like = x.map(&mut |t| Tensor::zeros_of(t.dtype(), t.node().shape.clone()));
+    let body = wrap(Arc::new(Dynamic { f: f.clone(), like, last: last.clone() }));
+    let outputs =
+        or_panic(bind_block_at(location, body, &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location)));
     let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");
     from_leaves(&structure, outputs)
 }

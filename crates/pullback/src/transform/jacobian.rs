@@ -140,14 +140,49 @@ pub fn gauss_newton_vp<X: Tree, Y: Tree>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::trace_leaves;
+    use crate::graph::{Graph, trace_leaves};
     use crate::ops::Aval;
     use crate::{DType, Key};
+    use std::cell::Cell;
+
+    fn graph(f: impl Fn(&Tensor) -> Tensor, x: &Tensor) -> Graph {
+        let aval = Aval { dtype: x.dtype(), shape: x.node().shape.clone() };
+        trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval]).unwrap()
+    }
 
     /// How many operations a function does.
     fn operations(f: impl Fn(&Tensor) -> Tensor, x: &Tensor) -> usize {
-        let aval = Aval { dtype: x.dtype(), shape: x.node().shape.clone() };
-        trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval]).unwrap().len()
+        graph(f, x).len()
+    }
+
+    /// How many elements all operations of a function compute together.
+    fn work(f: impl Fn(&Tensor) -> Tensor, x: &Tensor) -> usize {
+        graph(f, x).steps.iter().flat_map(|s| &s.avals).map(|a| a.shape.numel()).sum()
+    }
+
+    #[test]
+    fn a_jacobian_costs_as_many_passes_as_its_smaller_side_is_long() {
+        for (n, m) in [(4, 60), (60, 4)] {
+            let [a, b] = Key::new(1).split();
+            let (a, b) = (Tensor::randn(a, [8, n], DType::F64), Tensor::randn(b, [m, 8], DType::F64));
+            let calls = Cell::new(0);
+            let f = |x: &Tensor| {
+                calls.set(calls.get() + 1);
+                b.matmul(&a.matmul(x).tanh()).sin()
+            };
+            let x = Tensor::linspace(-1.0, 1.0, n);
+            let one = match n < m {
+                true => work(|x| jvp(f, x, &Tensor::ones([n])).1, &x),
+                false => work(|x| vjp(f, x).1(&Tensor::ones([m])), &x),
+            };
+            calls.set(0);
+            let all = work(jacobian(f), &x);
+            assert!(calls.get() <= 2, "{} evaluations of the function", calls.get());
+            let passes = n.min(m) + 2; // with the values
+            assert!(all <= passes * one, "{n} -> {m}: {all} elements, {one} for a pass");
+            let other = if n < m { work(jacrev(f), &x) } else { work(jacfwd(f), &x) };
+            assert!(other > 2 * all, "{n} -> {m}: {all} elements, {other} by the longer side");
+        }
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Function transforms: each a short composition over the tape.
 
 mod checkpoint;
+mod compile;
 pub(crate) mod control;
 mod custom;
 mod forward;
@@ -12,10 +13,16 @@ mod taylor;
 mod tree;
 mod vmap;
 
-pub use checkpoint::{Policy, checkpoint, checkpoint_dynamic, checkpoint_policy, checkpoint_verified, name};
+pub(crate) use checkpoint::avals;
+pub use checkpoint::{
+    Keep, Policy, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
+    checkpoint_verified, name,
+};
+pub use compile::{Compiled, Executable, Explanation, compile};
 pub use control::{
     Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
-    scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded,
+    scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded, while_loop_checkpointed,
+    while_loop_checkpointed_dynamic,
 };
 pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
@@ -24,5 +31,5 @@ pub use linear::{linearize, stop_gradient, transpose};
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
 pub(crate) use tree::from_leaves;
-pub use tree::{Path, Tree};
+pub use tree::{NotShown, Path, Probe, Shown, Statics, Tree};
 pub use vmap::{vmap, vmap_axes};

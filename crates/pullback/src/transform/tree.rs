@@ -1,6 +1,9 @@
 //! Structures of tensors: what functions take and return.
 
 mod containers;
+mod statics;
+
+pub use statics::{NotShown, Probe, Shown, Statics};
 
 use crate::Tensor;
 use crate::error::{Error, Result, err, or_panic};
@@ -46,6 +49,17 @@ pub trait Tree: Sized {
     /// assert_eq!(x.map(&mut |t| t * 10.0).1[0].item(), 20.0);
     /// ```
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self;
+
+    /// Writes down everything that is not a tensor: lengths, keys, variants, numbers. A function that was compiled for a tree is traced anew
+    /// for one that differs in this. `derive` does it; by hand, write whatever [`map`](Tree::map) copies.
+    ///
+    /// ```
+    /// use pullback::{Statics, prelude::*};
+    /// let of = |x: &(Tensor, f64)| Statics::of(x);
+    /// assert_ne!(of(&(Tensor::scalar(1.0), 0.1)), of(&(Tensor::scalar(1.0), 0.2)));
+    /// assert_eq!(of(&(Tensor::scalar(1.0), 0.1)), of(&(Tensor::scalar(2.0), 0.1)));
+    /// ```
+    fn statics(&self, out: &mut Statics);
 
     /// The tensors.
     ///

@@ -7,7 +7,7 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 #[derive(Clone, Copy)]
 pub(crate) struct Cost {
     /// Tenths of a nanosecond for an element, roughly.
-    work: usize,
+    pub work: usize,
     /// Whether a function was used that a vector lane answers with NaN beyond its range.
     pub limited: bool,
 }
@@ -20,6 +20,11 @@ impl Cost {
     pub fn grain(self) -> usize {
         const MEMORY: usize = 4;
         1_000_000 / (MEMORY + self.work)
+    }
+
+    /// The work in additions.
+    pub fn flops(self) -> u64 {
+        self.work as u64
     }
 
     #[inline(always)]

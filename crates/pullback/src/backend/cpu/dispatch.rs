@@ -37,6 +37,8 @@ macro_rules! dispatched {
     };
 }
 
+pub(super) use dispatched;
+
 /// Whether the processor is at the x86-64-v3 level, asked once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
@@ -96,12 +98,12 @@ dispatched! {
 }
 
 #[inline(always)]
-fn careful1<M: Map1, F: Float, I: Isa>(x: F) -> F {
+pub(super) fn careful1<M: Map1, F: Float, I: Isa>(x: F) -> F {
     M::value(Lane::<F, Careful<I>>::new(x)).0
 }
 
 #[inline(always)]
-fn careful2<M: Map2, F: Float, I: Isa>(a: F, b: F) -> F {
+pub(super) fn careful2<M: Map2, F: Float, I: Isa>(a: F, b: F) -> F {
     M::value(Lane::<F, Careful<I>>::new(a), Lane::new(b)).0
 }
 

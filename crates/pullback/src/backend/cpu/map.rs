@@ -107,12 +107,15 @@ pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
         *a = E::narrow_one(one2::<M, E::Float>(a.widen_one(), b.data[b.offset].widen_one()));
         return;
     }
+    let contiguous = b.as_slice().and_then(E::direct);
     for_parts(a, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, a| {
+        let unlimited = !M::value(Cost::OPERAND, Cost::OPERAND).limited;
+        if unlimited && let (Some(b), Some(a)) = (contiguous, E::direct_mut(a)) {
+            return loop2_into_left::<M, E::Float>(a, &b[range]);
+        }
         let mut gathered = buffer();
         let mut b = Tiles::new(b, range, &mut gathered);
-        if !M::value(Cost::OPERAND, Cost::OPERAND).limited
-            && let Some(a) = E::direct_mut(a)
-        {
+        if unlimited && let Some(a) = E::direct_mut(a) {
             return a
                 .chunks_mut(TILE)
                 .for_each(|a| loop2_into_left::<M, E::Float>(a, direct(b.next(a.len()))));
@@ -122,6 +125,24 @@ pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
             let b = E::widen(b.next(a.len()), &mut wide_b);
             let old = E::copy_wide(a, &mut wide_a);
             E::narrow(a, |out| loop2::<M, E::Float>(old, b, out));
+        }
+    });
+}
+
+/// `b = M(a, b)`.
+pub(crate) fn map2_into_right<M: Map2, E: Element>(a: View<'_, E>, b: &mut [E]) {
+    if let [b] = b {
+        *b = E::narrow_one(one2::<M, E::Float>(a.data[a.offset].widen_one(), b.widen_one()));
+        return;
+    }
+    for_parts(b, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, b| {
+        let mut gathered = buffer();
+        let mut a = Tiles::new(a, range, &mut gathered);
+        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        for b in b.chunks_mut(TILE) {
+            let a = E::widen(a.next(b.len()), &mut wide_a);
+            let old = E::copy_wide(b, &mut wide_b);
+            E::narrow(b, |out| loop2::<M, E::Float>(a, old, out));
         }
     });
 }

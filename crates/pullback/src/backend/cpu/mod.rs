@@ -2,8 +2,9 @@
 //!
 //! Outputs are always contiguous and row-major. Shapes were checked before a kernel is called.
 
+pub(crate) mod combined;
 pub(crate) mod compute;
-mod cost;
+pub(crate) mod cost;
 pub(crate) mod dispatch;
 pub(crate) mod element;
 pub(crate) mod lane;

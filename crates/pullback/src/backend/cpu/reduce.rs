@@ -143,7 +143,7 @@ where
 
 vectorised! {
     /// Reduces contiguous elements in independent lanes.
-    pub(super) fn block<T: Copy, R: Reducer<T>>(x: &[T]) -> R::Acc {
+    pub(crate) fn block<T: Copy, R: Reducer<T>>(x: &[T]) -> R::Acc {
         if x.len() < LANES {
             return x.iter().fold(R::EMPTY, |acc, &x| R::merge(acc, R::lift(x)));
         }

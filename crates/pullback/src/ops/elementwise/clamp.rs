@@ -33,6 +33,10 @@ impl Primitive for Clamp {
         Ok(())
     }
 
+    fn elementwise(&self) -> bool {
+        true
+    }
+
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let x = at.x(0);
         let inside = x.ge(self.low).and(x.le(self.high));

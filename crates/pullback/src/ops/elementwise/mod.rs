@@ -10,6 +10,7 @@ pub(crate) use clamp::Clamp;
 
 use super::table::elementwise_table;
 use super::*;
+use crate::backend::cpu::cost::Cost;
 use crate::backend::cpu::map::{self, Map1, Map2};
 use crate::backend::cpu::view::View;
 use crate::dtype::{Element, with_float};
@@ -97,6 +98,7 @@ macro_rules! rows {
         #[allow(unused_variables, unused_mut, reason = "partials that read nothing use no primal values")]
         impl Primitive for $P {
             const NAME: &'static str = stringify!($m);
+            const ARITY: Option<usize> = Some($P::ARGS.len());
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
                 same_type(x, Self::NAME)
@@ -104,6 +106,19 @@ macro_rules! rows {
 
             fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
                 Self::run(x, out)
+            }
+
+            fn elementwise(&self) -> bool {
+                true
+            }
+
+            fn overwrites(&self, dtype: DType) -> bool {
+                dtype.is_float()
+            }
+
+            fn flops(&self, _: &[&[usize]], y: &[usize]) -> u64 {
+                let operand = |_: &str| Cost::OPERAND;
+                Self::value($(operand(stringify!($x))),+).flops() * y.iter().product::<usize>() as u64
             }
 
             fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -176,6 +191,10 @@ fn run1<M: Map1 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
     if dtype.is_int() {
         return integer::run(M::NAME, x, out);
     }
+    with_float!(dtype, T => if let Some((_, x)) = out.overwritten::<T>() {
+        map::map1_in_place::<M, T>(x);
+        return Ok(());
+    });
     with_float!(dtype, T => match x[0].splat::<T>() {
         Some(v) => {
             let mut y = [v];
@@ -192,6 +211,13 @@ fn run2<M: Map2 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
     if dtype.is_int() {
         return integer::run(M::NAME, x, out);
     }
+    with_float!(dtype, T => if let Some((k, own)) = out.overwritten::<T>() {
+        match k {
+            0 => map::map2_into_left::<M, T>(own, x[1].view()),
+            _ => map::map2_into_right::<M, T>(x[0].view(), own),
+        }
+        return Ok(());
+    });
     with_float!(dtype, T => match (x[0].splat::<T>(), x[1].splat::<T>()) {
         (Some(a), Some(b)) => {
             let mut y = [a];
@@ -215,8 +241,16 @@ impl Primitive for StopGradient {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        out.set(x[0].data.clone());
+        look(self, &x[0], out);
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
+    }
+
+    fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        Some(Layout { offset, strides: strides.iter().copied().collect() })
     }
 
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
@@ -252,8 +286,16 @@ impl Primitive for Identity {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        out.set(x[0].data.clone());
+        look(self, &x[0], out);
         Ok(())
+    }
+
+    fn elementwise(&self) -> bool {
+        true
+    }
+
+    fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        Some(Layout { offset, strides: strides.iter().copied().collect() })
     }
 
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {

@@ -7,6 +7,7 @@ use crate::backend::cpu::math::Isa;
 use crate::backend::cpu::parallel::{self, Disjoint};
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Points that run together. 64 lanes make the decoding of a step small against its work.
@@ -72,13 +73,97 @@ fn part_on<I: Isa>(
     }
     for start in (0..n).step_by(LANES) {
         let width = LANES.min(n - start);
-        gather::<I>(program, columns, &points[start * columns..][..width * columns], &mut slots);
+        gather::<I>(&program.inputs, 0, columns, &points[start * columns..][..width * columns], &mut slots);
         if let Some(failure) = block::<I>(program, &mut slots) {
             return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
         }
         scatter::<I>(program, &slots, &mut out[start * rows..][..width * rows]);
     }
     None
+}
+
+/// Adds each output over consecutive points, which share the first inputs, to its place in `sums`.
+#[inline(always)]
+fn sum_on<I: Isa>(
+    program: &Program,
+    shared: &[f64],
+    own: usize,
+    points: &[f64],
+    sums: &mut [f64],
+    n: usize,
+) -> Option<Failure> {
+    /// Partial sums of an output: one vector of the widest kind.
+    const PARTS: usize = 8;
+    let mut slots = vec![Slot([0.0; LANES]); program.slots];
+    for &(value, slot) in &program.constants {
+        slots[slot as usize].0.fill(value);
+    }
+    let (common, inputs) =
+        program.inputs.split_at(program.inputs.partition_point(|&(k, _)| (k as usize) < shared.len()));
+    for &(input, slot) in common {
+        slots[slot as usize].0.fill(shared[input as usize]);
+    }
+    let mut parts = vec![[0.0; PARTS]; sums.len()];
+    for start in (0..n).step_by(LANES) {
+        let width = LANES.min(n - start);
+        gather::<I>(inputs, shared.len() as u32, own, &points[start * own..][..width * own], &mut slots);
+        if let Some(failure) = block::<I>(program, &mut slots) {
+            return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
+        }
+        for (parts, &slot) in parts.iter_mut().zip(&program.outputs) {
+            let (vectors, rest) = slots[slot as usize].0[..width].as_chunks::<PARTS>();
+            for vector in vectors {
+                (0..PARTS).for_each(|k| parts[k] += vector[k]);
+            }
+            (0..rest.len()).for_each(|k| parts[k] += rest[k]);
+        }
+    }
+    for (sum, parts) in sums.iter_mut().zip(&parts) {
+        *sum += parts.iter().sum::<f64>();
+    }
+    None
+}
+
+/// The sum of each output over the points, all of which have the inputs `shared` before their `own`.
+///
+/// The program must keep the slots of the shared inputs. Points are summed in groups whose size depends on the program alone, so that the
+/// number of threads does not show in the result.
+pub(super) fn sums(
+    program: &Program,
+    shared: &[f64],
+    own: usize,
+    points: &[f64],
+    sums: &mut [f64],
+    n: usize,
+) -> Option<Failure> {
+    let rows = program.outputs.len();
+    assert!(points.len() == n * own && sums.len() == rows);
+    let group = (200_000 / (program.steps.len() + 1)).max(LANES).next_multiple_of(LANES);
+    let groups = n.div_ceil(group);
+    let mut partial = vec![0.0; groups * rows];
+    let places = Disjoint::new(&mut partial);
+    let failure = Mutex::new(None::<Failure>);
+    parallel::split(groups, 1, 1, |range| {
+        for g in range {
+            // SAFETY: each group has its own place, and belongs to one range.
+            let place = unsafe { places.part(g * rows..(g + 1) * rows) };
+            let (start, end) = (g * group, n.min((g + 1) * group));
+            if let Some(found) =
+                sum_part(program, shared, own, &points[start * own..end * own], place, end - start)
+            {
+                let found = Failure { point: start + found.point, ..found };
+                let mut first = failure.lock().expect("nothing panics while it is held");
+                if first.is_none_or(|f| found.point < f.point) {
+                    *first = Some(found);
+                }
+            }
+        }
+    });
+    sums.fill(0.0);
+    for group in partial.chunks_exact(rows.max(1)) {
+        sums.iter_mut().zip(group).for_each(|(sum, part)| *sum += part);
+    }
+    failure.into_inner().expect("nothing panics while it is held")
 }
 
 /// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
@@ -109,16 +194,18 @@ fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
     std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
 }
 
-/// Loads the inputs of at most `LANES` points into their slots.
+/// Loads the inputs of at most `LANES` points into their slots. `inputs` says which input goes to which slot; a point starts with
+/// input number `origin`.
 #[inline(always)]
-fn gather<I: Isa>(program: &Program, columns: usize, points: &[f64], slots: &mut [Slot]) {
+fn gather<I: Isa>(inputs: &[(u32, u32)], origin: u32, columns: usize, points: &[f64], slots: &mut [Slot]) {
+    let all = inputs;
     let width = points.len().checked_div(columns).unwrap_or(0);
     let full = width / SIDE * SIDE;
     // Points in the outer loop: they come from far, and are read from their beginning to their end.
     for lane in (0..full).step_by(SIDE) {
-        let mut inputs = program.inputs.as_slice();
+        let mut inputs = all;
         while let Some((&(first, slot), rest)) = inputs.split_first() {
-            let at = lane * columns + first as usize;
+            let at = lane * columns + (first - origin) as usize;
             match inputs.split_first_chunk::<SIDE>() {
                 Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
                     let row = |k: usize| *points[at + k * columns..].first_chunk().expect("inside the point");
@@ -137,13 +224,13 @@ fn gather<I: Isa>(program: &Program, columns: usize, points: &[f64], slots: &mut
         }
     }
     for lane in full..width {
-        for &(input, slot) in &program.inputs {
-            slots[slot as usize].0[lane] = points[lane * columns + input as usize];
+        for &(input, slot) in all {
+            slots[slot as usize].0[lane] = points[lane * columns + (input - origin) as usize];
         }
     }
     if width < LANES {
         // Idle lanes repeat a point, so that no check fails for their sake.
-        for &(_, slot) in &program.inputs {
+        for &(_, slot) in all {
             let lanes = &mut slots[slot as usize].0;
             let last = lanes[width - 1];
             lanes[width..].fill(last);
@@ -246,6 +333,9 @@ fn has_v4() -> bool {
 type Plain<I> = I;
 compiled_for_processor! {
     fn part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) = part_on, Plain
+}
+compiled_for_processor! {
+    fn sum_part(program: &Program, shared: &[f64], own: usize, points: &[f64], sums: &mut [f64], n: usize) = sum_on, Plain
 }
 compiled_for_processor! { fn run_single(program: &Program, slots: &mut [f64]) = single, Careful }
 

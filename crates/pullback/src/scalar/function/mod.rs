@@ -8,10 +8,12 @@ mod graph;
 mod program;
 mod source;
 mod symbol;
+mod total;
 
 pub use graph::{Comparison, Guard};
 pub(in crate::scalar) use graph::{Graph, Op};
 pub use symbol::Symbol;
+pub use total::Total;
 
 use crate::scalar::Real;
 use crate::scalar::sparse::{self, SparseMatrix};

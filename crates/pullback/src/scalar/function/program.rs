@@ -111,6 +111,11 @@ fn scheduled(graph: &Graph) -> Graph {
 
 impl Program {
     pub fn new(graph: &Graph) -> Program {
+        Self::with_kept_inputs(graph, 0)
+    }
+
+    /// A program that leaves the slots of the first `kept` inputs as they are, so that they need to be loaded once only.
+    pub fn with_kept_inputs(graph: &Graph, kept: usize) -> Program {
         let graph = scheduled(&fuse(graph));
         let n = graph.nodes.len();
         let mut last_use = vec![0usize; n];
@@ -146,6 +151,9 @@ impl Program {
                 last_use[k] = usize::MAX;
                 program.constants.push((graph.constants[node.args[0] as usize], slot[k]));
             } else {
+                if (node.args[0] as usize) < kept {
+                    last_use[k] = usize::MAX;
+                }
                 program.inputs.push((node.args[0], slot[k]));
             }
         }

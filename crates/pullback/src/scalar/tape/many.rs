@@ -61,7 +61,7 @@ fn push_many<T: Taped>(start: usize, kind: Kind<T>) -> u32 {
         store.many.len() as u32 - 1
     });
     let zero = T::constant(0.0);
-    slot::push(zero, MANY, zero, b)
+    slot::push(zero, MANY, zero, b) as u32
 }
 
 /// A node whose adjoint the sweep leaves in place.

@@ -110,7 +110,7 @@ impl<T: Taped> Recording<'_, T> {
             tape.skip_nodes(n);
             let generation = tape.generation();
             x.clear();
-            x.extend(values.iter().zip(1..=n).map(|(&value, node)| Var::on_node(value, node, generation)));
+            x.extend((0..n).zip(values).map(|(k, &value)| Var::on_node(value, k + 1, generation)));
         });
     }
 
@@ -358,6 +358,25 @@ pub(super) fn with_idle_tape<T: Taped, R>(f: impl FnOnce(&mut Tape<T>) -> R) -> 
     let result = f(&mut tape);
     IDLE.with_borrow_mut(|idle| idle.push(tape));
     result
+}
+
+/// Runs `f` with a tape of this thread recording, whose memory is kept for the next call: [`Tape::record`] for when there is no place
+/// to keep a tape.
+///
+/// ```
+/// use pullback::scalar::{self, Real, Recording, Taped};
+/// /// The derivative of a cube, at numbers that may have derivatives themselves.
+/// fn slope<T: Taped>(x: T) -> T {
+///     scalar::record(|t: &Recording<'_, T>| {
+///         let x = t.input(x);
+///         t.derivative(x.powi(3), x)
+///     })
+/// }
+/// assert_eq!(slope(2.0), 12.0);
+/// assert_eq!(scalar::gradient(|x| slope(x[0]), &[2.0]), [12.0]);
+/// ```
+pub fn record<T: Taped, R>(f: impl FnOnce(&Recording<'_, T>) -> R) -> R {
+    with_idle_tape(|tape: &mut Tape<T>| tape.record(f))
 }
 
 /// Gives back the memory that the convenience functions keep on this thread.

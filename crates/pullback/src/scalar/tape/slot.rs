@@ -2,14 +2,14 @@
 //! initialisation, so that recording an operation is a comparison and a handful of stores.
 
 use super::store::{Record, Store};
-use crate::scalar::{Dual, Real, Single, Var};
+use crate::scalar::{Dual, Lanes, Real, Single, Var};
 use std::any::TypeId;
 use std::cell::Cell;
 
 /// A number that a tape can be made of.
 ///
 /// A type has a slot, the place of the tape that is recording its variables. `f64` and [`Single`] have
-/// one each; the families `Dual<T, N>` and `Var<T>` share one for each depth of nesting, and there each
+/// one each; the families `Dual<T, N>`, `Lanes<N>` and `Var<T>` share one for each depth of nesting, and there each
 /// operation checks that the tape in it is of its own type.
 pub trait Taped: Real {
     #[doc(hidden)]
@@ -22,6 +22,12 @@ pub trait Taped: Real {
     /// Whether value and derivatives are all zero, so that nothing comes of multiplying with it.
     #[doc(hidden)]
     fn is_nothing(self) -> bool;
+    /// Whether a product with it is the other factor, as far as a glance tells.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn is_one(self) -> bool {
+        false
+    }
     /// `self + p * g`, rounded once if `FUSED` and the type can.
     #[doc(hidden)]
     #[inline(always)]
@@ -41,6 +47,12 @@ impl Taped for f64 {
     }
 
     #[inline(always)]
+    fn is_one(self) -> bool {
+        // An integer comparison, without the second branch for NaN.
+        self.to_bits() == 1f64.to_bits()
+    }
+
+    #[inline(always)]
     fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
         if FUSED { p.mul_add(g, self) } else { self + p * g }
     }
@@ -55,6 +67,11 @@ impl Taped for Single {
     fn is_nothing(self) -> bool {
         self.0 == 0.0
     }
+
+    #[inline(always)]
+    fn is_one(self) -> bool {
+        self.0 == 1.0
+    }
 }
 
 impl<T: Taped, const N: usize> Taped for Dual<T, N> {
@@ -65,6 +82,23 @@ impl<T: Taped, const N: usize> Taped for Dual<T, N> {
     #[inline(always)]
     fn is_nothing(self) -> bool {
         self.real().is_nothing() && self.tangents().iter().all(|t| t.is_nothing())
+    }
+}
+
+impl<const N: usize> Taped for Lanes<N> {
+    const SLOT: usize = 2;
+    const SHARED: bool = true;
+    const DEPTH: usize = 0;
+
+    #[inline(always)]
+    fn is_nothing(self) -> bool {
+        self.0.iter().fold(true, |nothing, v| nothing & (*v == 0.0))
+    }
+
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(mut self, p: Self, g: Self) -> Self {
+        (0..N).for_each(|k| self.0[k] = self.0[k].plus_product::<FUSED>(p.0[k], g.0[k]));
+        self
     }
 }
 
@@ -81,15 +115,17 @@ impl<T: Taped> Taped for Var<T> {
 
 const SLOTS: usize = 8;
 
-/// The state of the tape that is recording. One number moves with each record, the node that it defines.
+/// The state of the tape that is recording. One number moves with each record.
 pub(super) struct Slot {
-    node: Cell<u32>,
-    /// The first node that does not fit in the current chunk. While no tape records it is equal to `node`, so that the
-    /// first operation takes the cold path and is told.
-    end: Cell<u32>,
-    /// Where the record of node 0 would be, were the current chunk long enough.
+    /// The node that the next record defines in the low half, the generation of the tape in the high half, as in a `Var`:
+    /// the variable takes the number as it is.
+    at: Cell<u64>,
+    /// The first such number that does not fit in the current chunk. While no tape records it is equal to `at`, so that
+    /// the first operation takes the cold path and is told.
+    end: Cell<u64>,
+    /// Where the record with the number 0 would be, were the current chunk long enough. Only an origin for addresses,
+    /// which wrap around.
     origin: Cell<*mut u8>,
-    generation: Cell<u32>,
     /// The `Store<T>`, and the `T` it is for.
     owner: Cell<*mut u8>,
     of: Cell<Option<TypeId>>,
@@ -99,22 +135,41 @@ impl Slot {
     // A constant to be copied, not a static to be shared.
     #[allow(clippy::declare_interior_mutable_const)]
     const EMPTY: Slot = Slot {
-        node: Cell::new(0),
+        at: Cell::new(0),
         end: Cell::new(0),
         origin: Cell::new(std::ptr::null_mut()),
-        generation: Cell::new(0),
         owner: Cell::new(std::ptr::null_mut()),
         of: Cell::new(None),
     };
 
     fn swap(&self, other: &Slot) {
-        self.node.swap(&other.node);
+        self.at.swap(&other.at);
         self.end.swap(&other.end);
         self.origin.swap(&other.origin);
-        self.generation.swap(&other.generation);
         self.owner.swap(&other.owner);
         self.of.swap(&other.of);
     }
+
+    fn node(&self) -> u32 {
+        self.at.get() as u32
+    }
+
+    fn generation(&self) -> u32 {
+        (self.at.get() >> 32) as u32
+    }
+
+    /// Sets where records go, given for the nodes alone as the store does.
+    fn set_room<T>(&self, (origin, end): (*mut Record<T>, u32)) {
+        let generation = self.at.get() >> 32 << 32;
+        self.origin.set(origin.cast::<u8>().wrapping_sub(offset::<T>(generation)));
+        self.end.set(generation | u64::from(end));
+    }
+}
+
+/// How far the record with the number `at` is from the origin, in bytes.
+#[inline(always)]
+fn offset<T>(at: u64) -> usize {
+    (at as usize).wrapping_mul(size_of::<Record<T>>())
 }
 
 thread_local! {
@@ -126,17 +181,16 @@ fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
     ALL.with(|all| f(&all[T::SLOT]))
 }
 
-/// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread and returns the node.
+/// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread; the node in the low half, the generation in the high.
 #[inline(always)]
-pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u32 {
+pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u64 {
     slot::<T, _>(|slot| {
-        if slot.node.get() == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
+        if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
             make_room::<T>(slot);
         }
-        let node = slot.node.get();
-        let place =
-            slot.origin.get().wrapping_add(node as usize * size_of::<Record<T>>()).cast::<Record<T>>();
-        // SAFETY: `node` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
+        let at = slot.at.get();
+        let place = slot.origin.get().wrapping_add(offset::<T>(at)).cast::<Record<T>>();
+        // SAFETY: `at` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
         // alone, or the type was compared. The fields are written one by one from registers: a record put together
         // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
         unsafe {
@@ -146,8 +200,8 @@ pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u32 {
             (&raw mut (*place).b).write(b);
         }
         // The record first, then the length: an unwinding never shows an unwritten record.
-        slot.node.set(node + 1);
-        node
+        slot.at.set(at + 1);
+        at
     })
 }
 
@@ -161,16 +215,14 @@ fn make_room<T: Taped>(slot: &Slot) {
     );
     // SAFETY: the owner is the `Store<T>` of the guard that installed it, which outlives its installation and
     // touches the store through this pointer only.
-    let (origin, end) = unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node.get()) };
-    slot.origin.set(origin.cast());
-    slot.end.set(end);
+    slot.set_room(unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node()) });
 }
 
 /// Stops the program if the variable is not of the tape that records now. Only debug builds ask.
 #[inline(always)]
 pub(in crate::scalar) fn check<T: Taped>(node: u32, generation: u32) {
     if cfg!(debug_assertions) && node != 0 {
-        let now = slot::<T, _>(|slot| slot.generation.get());
+        let now = slot::<T, _>(Slot::generation);
         assert!(
             generation == now,
             "a tape variable was used on another tape, or after its tape was reset (generation {generation}, now {now})"
@@ -189,12 +241,12 @@ impl<T: Taped> Installed<T> {
     /// The store must outlive the guard and be reached through this pointer only, and guards of one thread must
     /// be dropped in the opposite order of their creation.
     pub unsafe fn new(store: *mut Store<T>, generation: u32) -> Self {
+        let first = u64::from(generation) << 32 | 1;
         let here = Slot {
             owner: Cell::new(store.cast()),
             of: Cell::new(Some(TypeId::of::<T>())),
-            generation: Cell::new(generation),
-            node: Cell::new(1),
-            end: Cell::new(1),
+            at: Cell::new(first),
+            end: Cell::new(first),
             ..Slot::EMPTY
         };
         slot::<T, _>(|slot| slot.swap(&here));
@@ -213,7 +265,7 @@ impl<T: Taped> Installed<T> {
     }
 
     pub fn generation(&self) -> u32 {
-        slot::<T, _>(|slot| slot.generation.get())
+        slot::<T, _>(Slot::generation)
     }
 }
 
@@ -248,11 +300,11 @@ pub(super) struct SlotView<'a, T> {
 impl<T: Taped> SlotView<'_, T> {
     /// The node after the last one.
     pub fn node(&self) -> u32 {
-        self.slot.node.get()
+        self.slot.node()
     }
 
     pub fn generation(&self) -> u32 {
-        self.slot.generation.get()
+        self.slot.generation()
     }
 
     /// The store. User code must not run while the reference lives.
@@ -264,15 +316,16 @@ impl<T: Taped> SlotView<'_, T> {
 
     /// Whether nothing has been recorded.
     pub fn is_fresh(&self) -> bool {
-        self.slot.node.get() == self.store().first()
+        self.slot.node() == self.store().first()
     }
 
     /// Takes `n` nodes without records, of a fresh tape.
     pub fn skip_nodes(&self, n: u32) {
         debug_assert!(self.is_fresh());
-        let node = self.slot.node.get().checked_add(n).expect("a tape holds at most 2^32 - 2 nodes");
-        self.slot.node.set(node);
-        self.slot.end.set(node);
+        let node = self.slot.node().checked_add(n).expect("a tape holds at most 2^32 - 2 nodes");
+        let at = self.slot.at.get() + u64::from(n);
+        self.slot.at.set(at);
+        self.slot.end.set(at);
         self.store().start(node);
     }
 
@@ -285,13 +338,9 @@ impl<T: Taped> SlotView<'_, T> {
 
     /// Makes `node` the next one, forgetting what came after, under a new generation if one is given.
     pub fn rewind(&self, node: u32, generation: Option<u32>) {
-        let (origin, end) = self.store().rewind(node);
-        self.slot.origin.set(origin.cast());
-        self.slot.end.set(end);
-        self.slot.node.set(node);
-        if let Some(generation) = generation {
-            self.slot.generation.set(generation);
-        }
+        let generation = generation.unwrap_or(self.slot.generation());
+        self.slot.at.set(u64::from(generation) << 32 | u64::from(node));
+        self.slot.set_room(self.store().rewind(node));
     }
 }
 

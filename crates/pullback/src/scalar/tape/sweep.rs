@@ -7,7 +7,7 @@ use super::store::{MANY, Record, Store};
 /// Pulls the adjoints of the nodes `from..to` back to the nodes before `from` and to inputs.
 ///
 /// Each adjoint is set to zero as it is read, so that the array is clean again for the next sweep, but for
-/// the inputs. The adjoint of the node before the current one is held in a register: in a chain of
+/// the inputs. The adjoint of the node before the current one is read ahead and summed up in a register: in a chain of
 /// operations, a round through memory for each would take longer than the arithmetic.
 ///
 /// # Safety
@@ -38,40 +38,48 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
     let zero = T::constant(0.0);
     // SAFETY: the caller's promise.
     for (first, records) in unsafe { store.backward(from, to) } {
-        let mut carry = zero;
-        for (k, record) in records.iter().enumerate().rev() {
-            let k = first as usize + k;
-            if record.a == MANY {
-                let (below, here) = adjoints.split_at_mut(k);
-                here[0] += carry;
-                carry = zero;
-                many(store, record, below.as_chunks_mut::<1>().0, here.as_chunks_mut::<1>().0);
-                continue;
-            }
-            // A record of a stale variable may name any node. It can reach no further than this slice.
-            let (here, below) = adjoints[..=k].split_last_mut().expect("not empty");
-            let g = *here + carry;
-            *here = zero;
-            carry = zero;
-            if g.is_nothing() {
-                continue;
-            }
+        let mut k = first as usize + records.len();
+        assert!(k <= adjoints.len());
+        let mut g = std::mem::replace(&mut adjoints[k - 1], zero);
+        for record in records.iter().rev() {
+            k -= 1;
             let (a, b) = (record.a as usize, record.b as usize);
-            // The two nodes are different, so at most one of them is the next.
-            if a + 1 == k {
-                carry = record.pa * g;
-            } else {
-                below[a] = below[a].plus_product::<FUSED>(record.pa, g);
+            // A record of a stale variable may name any node, and `MANY` is beyond all of them.
+            if a >= k || b >= k {
+                adjoints[k] = g;
+                elsewhere(store, record, adjoints, k);
+                g = std::mem::replace(&mut adjoints[k - 1], zero);
+                continue;
             }
-            if b + 1 == k {
-                carry = record.pb * g;
-            } else {
-                below[b] = below[b].plus_product::<FUSED>(record.pb, g);
+            // SAFETY: `k` is less than the length, and not 0: node 0 has no record.
+            let mut next = std::mem::replace(unsafe { adjoints.get_unchecked_mut(k - 1) }, zero);
+            if !g.is_nothing() {
+                let mut add = |node: usize, p: T| {
+                    if node + 1 == k {
+                        next = next.plus_product::<FUSED>(p, g);
+                    } else {
+                        // SAFETY: both nodes are less than `k`.
+                        let sum = unsafe { adjoints.get_unchecked_mut(node) };
+                        *sum = sum.plus_product::<FUSED>(p, g);
+                    }
+                };
+                add(a, record.pa);
+                add(b, record.pb);
             }
+            g = next;
         }
         // The slice below, or the nodes before `from`, find it in memory.
-        adjoints[first as usize - 1] += carry;
+        adjoints[k - 1] = g;
     }
+}
+
+/// A record that is described elsewhere. One that names a node not before its own is of a stale variable, and ends here.
+#[cold]
+#[inline(never)]
+fn elsewhere<T: Taped>(store: &Store<T>, record: &Record<T>, adjoints: &mut [T], k: usize) {
+    assert!(record.a == MANY, "an operation on the tape read a variable that was not on it");
+    let (below, here) = adjoints.split_at_mut(k);
+    many(store, record, below.as_chunks_mut::<1>().0, here.as_chunks_mut::<1>().0);
 }
 
 /// As [`single`], with `W` adjoints for each node. There is no carry: the work for one node covers the way to memory.

@@ -1,15 +1,17 @@
 //! Checkpoints that keep some values: between all and nothing.
 
+use super::offload::Offloaded;
 use super::{graph_of, traced};
 use crate::error::{Result, or_panic};
-use crate::graph::{Graph, Ref, give_name};
+use crate::graph::{Graph, Ref, Region, give_name};
 use crate::ops::{Aval, Op};
-use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block, replay};
+use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block_at, replay};
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a checkpoint keeps besides the inputs.
+/// What a checkpoint keeps besides the inputs, in memory unless it is [offloaded](Policy::offload).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Policy {
@@ -21,6 +23,46 @@ pub enum Policy {
     Products,
     /// The values that were given one of these names by [`name`].
     Named(&'static [&'static str]),
+}
+
+impl Policy {
+    /// The same values, and the inputs of the checkpoint, in a file in the directory `dir` instead of memory.
+    ///
+    /// Each run that a gradient is taken of writes one file. It is read when the pullback comes to it, and removed when the record of the run is
+    /// dropped. Gradients are those of a checkpoint in memory bit by bit, to any order and under [`vmap`](crate::vmap). In memory stay the inputs of the whole
+    /// computation, such as parameters; the pairs of forward mode; and what an outer gradient keeps of the pullback of an inner one.
+    ///
+    /// A file that cannot be written is an error of the call, one that cannot be read back an error of the pullback
+    /// ([`Io`](crate::ErrorKind::Io)). A process that is killed leaves its files behind.
+    ///
+    /// ```
+    /// use pullback::{memory, prelude::*};
+    /// let layer = |x: &Tensor| x.sin().exp().tanh();
+    /// let on_disk = checkpoint_policy(layer, Policy::Everything.offload(std::env::temp_dir()));
+    /// let x = Tensor::linspace(0.0, 1.0, 1000).requires_grad();
+    /// let y = (0..10).fold(x.clone(), |x, _| on_disk(&x)).sum();
+    /// assert_eq!(memory::report(&y).bytes(), 0);
+    /// y.backward();
+    /// let plain = grad(|x: &Tensor| (0..10).fold(x.clone(), |x, _| layer(&x)).sum());
+    /// assert_eq!(x.grad().unwrap().to_vec::<f64>(), plain(&x.detach()).to_vec::<f64>());
+    /// ```
+    pub fn offload(self, dir: impl Into<PathBuf>) -> Keep {
+        Keep { policy: self, dir: Some(dir.into().into()) }
+    }
+}
+
+/// What a checkpoint keeps, and where: a [`Policy`], in memory or [offloaded](Policy::offload).
+#[derive(Clone, Debug)]
+pub struct Keep {
+    policy: Policy,
+    /// The directory of the files.
+    dir: Option<Arc<Path>>,
+}
+
+impl From<Policy> for Keep {
+    fn from(policy: Policy) -> Keep {
+        Keep { policy, dir: None }
+    }
 }
 
 /// Gives a value a name that [`Policy::Named`] knows it by.
@@ -48,31 +90,76 @@ pub fn name(x: &Tensor, name: &'static str) -> Tensor {
 /// assert_eq!(grad(|x: &Tensor| kept(x).sum())(&x).to_vec::<f64>(), grad(|x: &Tensor| layer(x).sum())(&x).to_vec::<f64>());
 /// ```
 #[track_caller]
-pub fn checkpoint_policy<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F, policy: Policy) -> impl Fn(&X) -> Y {
+pub fn checkpoint_policy<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F, keep: impl Into<Keep>) -> impl Fn(&X) -> Y {
     let location = Location::caller();
+    let keep = keep.into();
     move |x| {
-        let run = match policy {
-            Policy::Everything => return f(x),
-            Policy::Nothing => traced(&f, x),
-            _ => keeping(&f, x, policy),
+        let run = match keep {
+            Keep { policy: Policy::Everything, dir: None } => return f(x),
+            Keep { policy: Policy::Nothing, dir: None } => traced(&f, x, location),
+            _ => keeping(&f, x, &keep, location),
         };
         or_panic(run.map_err(|e| e.in_op("checkpoint").at(location)))
     }
 }
 
-fn keeping<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, policy: Policy) -> Result<Y> {
+fn keeping<X: Tree, Y: Tree>(
+    f: &impl Fn(&X) -> Y,
+    x: &X,
+    keep: &Keep,
+    location: &'static Location<'static>,
+) -> Result<Y> {
     let (graph, structure) = graph_of(f, x)?;
     let (graph, captured) = graph.lift();
+    let inputs: Vec<&Tensor> = x.leaves().into_iter().chain(&captured).collect();
+    let saved = saved(&graph, keep.policy);
+    let block = Arc::new(Keeping { graph: Arc::new(graph), saved: saved.into(), values: Vec::new() });
+    let block = match &keep.dir {
+        Some(dir) => Offloaded::of(block, dir.clone()),
+        None => block,
+    };
+    Ok(from_leaves(&structure, bind_block_at(location, block, &inputs)?))
+}
+
+/// The steps of a graph whose results a policy keeps.
+fn saved(graph: &Graph, policy: Policy) -> Vec<usize> {
+    let is_product = |k: usize| matches!(graph.steps[k].op, Op::Dot(_));
+    let named = |k: usize, names: &[&str]| {
+        graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(&&**n))
+    };
+    let read = if policy == Policy::Everything { read(graph) } else { Vec::new() };
     let wanted = |k: usize| match policy {
-        Policy::Named(names) => graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(n)),
-        _ => matches!(graph.steps[k].op, Op::Dot(_)),
+        // A product that no pullback reads is on the way to what one reads, and would be computed again.
+        Policy::Everything => read[k] || is_product(k),
+        Policy::Nothing => false,
+        Policy::Products => is_product(k),
+        Policy::Named(names) => named(k, names),
     };
     // A block within has its own way of keeping.
     let plain = |k: &usize| !matches!(graph.steps[*k].op, Op::Block(_));
-    let saved: Vec<usize> = (0..graph.len()).filter(plain).filter(|&k| wanted(k)).collect();
-    let inputs: Vec<&Tensor> = x.leaves().into_iter().chain(&captured).collect();
-    let block = Keeping { graph: Arc::new(graph), saved: saved.into(), values: Vec::new() };
-    Ok(from_leaves(&structure, bind_block(Arc::new(block), &inputs)?))
+    (0..graph.len()).filter(plain).filter(|&k| wanted(k)).collect()
+}
+
+/// Which steps' results a pullback reads.
+fn read(graph: &Graph) -> Vec<bool> {
+    let mut read = vec![false; graph.len()];
+    for (k, step) in graph.steps.iter().enumerate() {
+        let uses = match &step.op {
+            Op::Block(_) => None,
+            op => {
+                let needs: Vec<bool> = step.args.iter().map(|&a| graph.aval(a).dtype.is_float()).collect();
+                Some(op.uses(&needs))
+            }
+        };
+        read[k] |= uses.is_some_and(|u| u.output());
+        for (i, a) in step.args.iter().enumerate() {
+            // A block keeps all its inputs.
+            if let Ref::Step(j, _) = *a {
+                read[j] |= uses.is_none_or(|u| u.input(i));
+            }
+        }
+    }
+    read
 }
 
 /// A graph of which the results of some steps are kept.
@@ -106,8 +193,16 @@ impl Block for Keeping {
         self.values.clone()
     }
 
+    fn with_residuals(&self, values: Vec<Tensor>) -> Option<Arc<dyn Block>> {
+        Some(Arc::new(Keeping { graph: self.graph.clone(), saved: self.saved.clone(), values }))
+    }
+
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+        Some(self.graph.types())
+    }
+
+    fn region(&self) -> Option<Region> {
+        Some(Region::Call { name: "checkpoint", body: self.graph.clone() })
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {

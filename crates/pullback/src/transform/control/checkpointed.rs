@@ -37,7 +37,7 @@ pub fn scan_checkpointed<C: Tree, S: Steps, Y: Tree>(
     let run = || {
         let (body, shared, y) = traced_body(&f, init, &steps)?;
         let run = Loop::new(NAME, body, steps.count()?, schedule)?;
-        Ok(unpack(init, &y, run.bind(&init.leaves(), &steps.stacked(), &shared)?))
+        Ok(unpack(init, &y, run.bind(location, &init.leaves(), &steps.stacked(), &shared)?))
     };
     or_panic(run().map_err(|e: crate::Error| e.in_op(NAME).at(location)))
 }
@@ -77,9 +77,9 @@ where
             types = Some(state.leaves().into_iter().chain(y.leaves()).map(avals).collect());
             *last.lock().unwrap_or_else(|e| e.into_inner()) = Some(y);
         }
-        let body = Dynamic { f, state: init.map(&mut Tensor::detach), item, types, last: last.clone() };
+        let body = Dynamic { types, last: last.clone(), ..Dynamic::new(f, init, item) };
         let run = Loop::new(NAME, Arc::new(body), n, schedule)?;
-        let outputs = run.bind(&init.leaves(), &steps.stacked(), &[])?;
+        let outputs = run.bind(location, &init.leaves(), &steps.stacked(), &[])?;
         let y = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the step has run");
         Ok(unpack(init, &y, outputs))
     };
@@ -87,7 +87,7 @@ where
 }
 
 /// A step that is run as it is.
-struct Dynamic<C, X, Y, F> {
+pub(super) struct Dynamic<C, X, Y, F> {
     f: F,
     /// The structures of the inputs.
     state: C,
@@ -95,6 +95,14 @@ struct Dynamic<C, X, Y, F> {
     types: Option<Vec<Aval>>,
     /// The last output, for its structure.
     last: Arc<Mutex<Option<Y>>>,
+}
+
+impl<C: Tree, X, Y, F: Fn(&C, &X) -> (C, Y)> Dynamic<C, X, Y, F> {
+    pub fn new(f: F, state: &C, item: X) -> Self {
+        // Zeros need no memory: whether the state itself is kept is for the schedule to say.
+        let state = state.map(&mut |t| Tensor::zeros_of(t.dtype(), t.node().shape.clone()));
+        Dynamic { f, state, item, types: None, last: Arc::default() }
+    }
 }
 
 impl<C, X, Y, F> Body for Dynamic<C, X, Y, F>

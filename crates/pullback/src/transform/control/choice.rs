@@ -2,9 +2,9 @@
 
 use super::{Known, known, same_outputs, select};
 use crate::error::{Result, err, or_panic};
-use crate::graph::{Graph, trace_leaves};
+use crate::graph::{Graph, Region, trace_leaves};
 use crate::ops::Aval;
-use crate::tensor::{Block, Tensor, bind_block};
+use crate::tensor::{Block, Tensor, bind_block_at};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
@@ -34,7 +34,7 @@ pub fn cond<X: Tree, Y: Tree>(
         Known::One(true) => Ok(then(x)),
         Known::One(false) => Ok(otherwise(x)),
         Known::Lanes { .. } => select(condition, &then(x), &otherwise(x)),
-        Known::Nothing => traced(condition, then, otherwise, x),
+        Known::Nothing => traced(condition, then, otherwise, x, location),
     });
     or_panic(run.map_err(|e| e.in_op("cond").at(location)))
 }
@@ -84,6 +84,7 @@ fn traced<X: Tree, Y: Tree>(
     then: impl FnOnce(&X) -> Y,
     otherwise: impl FnOnce(&X) -> Y,
     x: &X,
+    location: &'static Location<'static>,
 ) -> Result<Y> {
     let mut results = Vec::new();
     let mut graph = |f: &mut dyn FnMut(&X) -> Y| {
@@ -102,20 +103,25 @@ fn traced<X: Tree, Y: Tree>(
     let (then, captured) = graph(&mut |x| then.take().expect("runs once")(x))?;
     let (otherwise, more) = graph(&mut |x| otherwise.take().expect("runs once")(x))?;
     same_outputs(&results[0], &results[1])?;
-    let block = Cond { then, otherwise, inputs: x.leaves().len() };
+    let block = Cond { then: Arc::new(then), otherwise: Arc::new(otherwise), inputs: x.leaves().len() };
     let mut inputs = vec![condition];
     inputs.extend(x.leaves());
     inputs.extend(&captured);
     inputs.extend(&more);
-    Ok(from_leaves(&results[0], bind_block(Arc::new(block), &inputs)?))
+    Ok(from_leaves(&results[0], bind_block_at(location, Arc::new(block), &inputs)?))
 }
 
 /// A choice in a graph. Its inputs: the condition, those of both branches, what each has captured.
 struct Cond {
-    then: Graph,
-    otherwise: Graph,
+    then: Arc<Graph>,
+    otherwise: Arc<Graph>,
     /// How many inputs the branches have in common.
     inputs: usize,
+}
+
+/// The choice between two graphs.
+pub(crate) fn cond_block(then: Arc<Graph>, otherwise: Arc<Graph>, inputs: usize) -> Arc<dyn Block> {
+    Arc::new(Cond { then, otherwise, inputs })
 }
 
 impl Block for Cond {
@@ -138,6 +144,11 @@ impl Block for Cond {
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.then.outputs.iter().map(|&a| self.then.aval(a)).collect())
+        Some(self.then.types())
+    }
+
+    fn region(&self) -> Option<Region> {
+        let (then, otherwise) = (self.then.clone(), self.otherwise.clone());
+        Some(Region::Cond { then, otherwise, inputs: self.inputs })
     }
 }

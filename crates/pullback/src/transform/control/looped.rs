@@ -3,14 +3,15 @@
 use super::reversal::Reversal;
 use super::schedule::{Kept, Schedule};
 use super::steps::{Slices, stack};
-use super::{Steps, same_carry};
+use super::{Steps, graphed, in_trace, same_carry};
 use crate::error::Result;
-use crate::graph::{Graph, trace_leaves};
+use crate::graph::{Graph, Region, trace_leaves};
 use crate::ops::Aval;
-use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block};
+use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block_at};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 /// One step of a loop on leaves: state, item and shared inputs to the next state and the outputs.
@@ -22,12 +23,25 @@ pub(super) trait Body: Send + Sync {
 
     /// The types of what a step returns, where they are known before it has run.
     fn types(&self) -> Option<Vec<Aval>>;
+
+    /// The step as a graph, if it was traced.
+    fn graph(&self) -> Option<&Arc<Graph>> {
+        None
+    }
 }
 
 /// A traced step. What it captured are the shared inputs.
 pub(super) struct Traced {
-    graph: Graph,
+    graph: Arc<Graph>,
     width: usize,
+}
+
+impl Traced {
+    /// A step as a body, and what it captured.
+    pub fn of(graph: Graph, width: usize) -> (Arc<dyn Body>, Vec<Tensor>) {
+        let (graph, captured) = graph.lift();
+        (Arc::new(Traced { graph: Arc::new(graph), width }), captured)
+    }
 }
 
 impl Body for Traced {
@@ -40,7 +54,11 @@ impl Body for Traced {
     }
 
     fn types(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.outputs.iter().map(|&a| self.graph.aval(a)).collect())
+        Some(self.graph.types())
+    }
+
+    fn graph(&self) -> Option<&Arc<Graph>> {
+        Some(&self.graph)
     }
 }
 
@@ -63,8 +81,8 @@ pub(super) fn traced_body<C: Tree, S: Steps, Y: Tree>(
         output = Some(y);
         Ok(outputs)
     };
-    let (graph, shared) = trace_leaves(run, inputs)?.lift();
-    Ok((Arc::new(Traced { graph, width }), shared, output.expect("the step was traced")))
+    let (body, shared) = Traced::of(trace_leaves(run, inputs)?, width);
+    Ok((body, shared, output.expect("the step was traced")))
 }
 
 /// The steps `range` of a loop. Its inputs: the state, the stacked tensors of all steps, the shared ones. Its outputs: the last state and, unless
@@ -89,10 +107,16 @@ impl Loop {
         Ok(Loop { name, body, range: 0..steps, schedule, stacks: true, items: 0, kept: Arc::default() })
     }
 
-    pub fn bind(mut self, state: &[&Tensor], stacked: &[&Tensor], shared: &[Tensor]) -> Result<Vec<Tensor>> {
+    pub fn bind(
+        mut self,
+        location: &'static Location<'static>,
+        state: &[&Tensor],
+        stacked: &[&Tensor],
+        shared: &[Tensor],
+    ) -> Result<Vec<Tensor>> {
         self.items = stacked.len();
         let inputs: Vec<&Tensor> = state.iter().chain(stacked).copied().chain(shared).collect();
-        bind_block(Arc::new(self), &inputs)
+        bind_block_at(location, Arc::new(self), &inputs)
     }
 
     /// A part of the loop, for its states alone.
@@ -141,6 +165,18 @@ impl Loop {
     }
 }
 
+/// The steps of a loop over a graph.
+pub(crate) fn loop_block(
+    graph: Arc<Graph>,
+    width: usize,
+    items: usize,
+    range: Range<usize>,
+    stacks: bool,
+) -> Arc<dyn Block> {
+    let body = Arc::new(Traced { graph, width });
+    Arc::new(Loop { name: "scan", body, range, schedule: Schedule::All, stacks, items, kept: Arc::default() })
+}
+
 impl Block for Loop {
     fn name(&self) -> &'static str {
         self.name
@@ -171,7 +207,19 @@ impl Block for Loop {
         Some(types)
     }
 
+    fn region(&self) -> Option<Region> {
+        let body = self.body.graph()?.clone();
+        let (state, Range { start: from, end: to }) = (self.body.width(), self.range.clone());
+        Some(Region::Scan { body, state, items: self.items, from, to, stacks: self.stacks })
+    }
+
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+        let x = at.x();
+        // Other schedules promise not to keep every state, and are unrolled in a graph.
+        let graphed = self.schedule == Schedule::All && self.stacks && !self.range.is_empty();
+        if graphed && in_trace(&x.iter().collect::<Vec<_>>()) {
+            return graphed::pullback(self, at, gs);
+        }
         Reversal::new(self, at, gs)?.run(gs)
     }
 }

@@ -2,26 +2,31 @@
 //!
 //! On values that are known they simply run, so every transform sees ordinary operations. What they add: stacked inputs and
 //! outputs, choices that work on mapped and on traced values, loops that stand in a graph as one operation, and loops of which
-//! only some states are kept ([`scan_checkpointed`]).
+//! only some states are kept ([`scan_checkpointed`], [`while_loop_checkpointed`]).
 
 mod associative;
 mod checkpointed;
 mod choice;
 mod counted;
+mod graphed;
 mod looped;
 mod reversal;
 mod scan;
 pub(crate) mod schedule;
 mod steps;
+mod while_checkpointed;
 mod while_loop;
 
 pub use associative::associative_scan;
 pub use checkpointed::{scan_checkpointed, scan_checkpointed_dynamic};
+pub(crate) use choice::cond_block;
 pub use choice::{cond, switch};
 pub use counted::{fori, map_over};
+pub(crate) use looped::loop_block;
 pub use scan::scan;
 pub use schedule::Schedule;
 pub use steps::Steps;
+pub use while_checkpointed::{while_loop_checkpointed, while_loop_checkpointed_dynamic};
 pub use while_loop::{while_loop, while_loop_bounded};
 
 use super::Tree;
@@ -114,6 +119,16 @@ fn same_outputs<Y: Tree>(a: &Y, b: &Y) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// Whether a value, below what other transforms wrap it in, is not known because it is traced.
+fn is_placeholder(t: &Tensor) -> bool {
+    match t.data() {
+        Data::Dual(d) => is_placeholder(&d.primal),
+        Data::Mapped(m) => is_placeholder(&m.value),
+        Data::Traced(_) => true,
+        _ => false,
+    }
 }
 
 /// Whether a graph is being traced of which one of these values is a part.

@@ -13,7 +13,7 @@ use std::panic::Location;
 /// the outputs stacked along a new first axis.
 ///
 /// The steps are a number, or a tree of tensors whose first axis is that of the steps. In a traced function the loop is one
-/// operation of the graph if its state or its inputs are traced.
+/// operation of the graph if its state or its inputs are traced, and its gradient there is two: one loop that stacks the states, and one in reverse.
 ///
 /// ```
 /// use pullback::prelude::*;
@@ -29,19 +29,20 @@ use std::panic::Location;
 #[track_caller]
 pub fn scan<C: Tree, S: Steps, Y: Tree>(f: impl Fn(&C, &S::Item) -> (C, Y), init: &C, steps: S) -> (C, Y) {
     let location = Location::caller();
-    or_panic(run(&f, init, &steps).map_err(|e| e.in_op("scan").at(location)))
+    or_panic(run(&f, init, &steps, location).map_err(|e| e.in_op("scan").at(location)))
 }
 
 fn run<C: Tree, S: Steps, Y: Tree>(
     f: &impl Fn(&C, &S::Item) -> (C, Y),
     init: &C,
     steps: &S,
+    location: &'static Location<'static>,
 ) -> Result<(C, Y)> {
     let n = steps.count()?;
     let (stacked, state) = (steps.stacked(), init.leaves());
     if in_trace(&[stacked.as_slice(), &state].concat()) {
         let (body, shared, y) = traced_body(f, init, steps)?;
-        let outputs = Loop::new("scan", body, n, Schedule::All)?.bind(&state, &stacked, &shared)?;
+        let outputs = Loop::new("scan", body, n, Schedule::All)?.bind(location, &state, &stacked, &shared)?;
         return Ok(unpack(init, &y, outputs));
     }
     // Without a step, the types of the outputs are found by a trial on zeros.

@@ -120,6 +120,11 @@ impl<T: Clone> Kept<T> {
         }
     }
 
+    /// The number of steps, where it is known only now.
+    pub fn ended(self, steps: usize) -> Kept<T> {
+        Kept { steps, ..self }
+    }
+
     /// The states that are kept now.
     pub fn states(&self) -> &[(usize, T)] {
         &self.states

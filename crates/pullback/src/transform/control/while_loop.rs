@@ -1,8 +1,10 @@
 //! Loops that end when a condition says so.
 
+use super::checkpointed::scan_checkpointed;
 use super::scan::scan;
+use super::schedule::Schedule;
 use super::{Known, known, same_carry, select};
-use crate::error::{Result, err, or_panic};
+use crate::error::{Error, Result, err, or_panic};
 use crate::tensor::Tensor;
 use crate::transform::Tree;
 use std::panic::Location;
@@ -56,7 +58,7 @@ pub fn while_loop_bounded<C: Tree>(
     let location = Location::caller();
     let run = run(max, &condition, &body, init).and_then(|last| match last {
         Some(last) => Ok(last),
-        None => masked(max, &condition, &body, init),
+        None => masked(max, &condition, &body, init, None),
     });
     or_panic(run.map_err(|e| e.in_op("while_loop").at(location)))
 }
@@ -78,10 +80,7 @@ fn run<C: Tree>(
             Known::Lanes { any: true } => true,
         };
         if k == max {
-            return Err(err!(
-                Value,
-                "the condition still holds after {max} steps; the loop does not seem to end"
-            ));
+            return Err(endless(max));
         }
         let next = body(&state);
         same_carry(&state, &next)?;
@@ -90,22 +89,30 @@ fn run<C: Tree>(
     Ok(Some(state))
 }
 
+pub(super) fn endless(max: usize) -> Error {
+    err!(Value, "the condition still holds after {max} steps; the loop does not seem to end")
+}
+
 /// All steps that there may be, each with an effect only while the condition holds.
-fn masked<C: Tree>(
+pub(super) fn masked<C: Tree>(
     max: usize,
     condition: &impl Fn(&C) -> Tensor,
     body: &impl Fn(&C) -> C,
     init: &C,
+    schedule: Option<Schedule>,
 ) -> Result<C> {
     let step = |state: &C, _: &()| {
         let next = body(state);
         let next = same_carry(state, &next).and_then(|()| select(&condition(state), &next, state));
         (or_panic(next), ())
     };
-    let (last, ()) = scan(step, init, max);
-    let endless = condition(&last);
+    let (last, ()) = match schedule {
+        None => scan(step, init, max),
+        Some(schedule) => scan_checkpointed(step, init, max, schedule),
+    };
+    let goes_on = condition(&last);
     Ok(last.map(&mut |t| match t.dtype().is_float() {
-        true => Tensor::where_(&endless, t.zeros_like() + f64::NAN, t),
+        true => Tensor::where_(&goes_on, t.zeros_like() + f64::NAN, t),
         false => t.clone(),
     }))
 }

@@ -1,6 +1,6 @@
 //! The trees of the standard library's types.
 
-use super::{Path, Tree};
+use super::{Path, Statics, Tree};
 use crate::Tensor;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
@@ -15,6 +15,8 @@ impl Tree for Tensor {
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         f(self)
     }
+
+    fn statics(&self, _: &mut Statics) {}
 }
 
 /// Static parts: they have no leaves, and are cloned.
@@ -25,6 +27,10 @@ macro_rules! without_leaves {
 
             fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
                 self.clone()
+            }
+
+            fn statics(&self, out: &mut Statics) {
+                out.note(self);
             }
         }
     )+};
@@ -37,6 +43,8 @@ impl<T: ?Sized> Tree for PhantomData<T> {
     fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         PhantomData
     }
+
+    fn statics(&self, _: &mut Statics) {}
 }
 
 impl<T: Tree> Tree for Vec<T> {
@@ -46,6 +54,11 @@ impl<T: Tree> Tree for Vec<T> {
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         self.iter().map(|t| t.map(f)).collect()
+    }
+
+    fn statics(&self, out: &mut Statics) {
+        out.note(&self.len());
+        self.iter().for_each(|t| t.statics(out));
     }
 }
 
@@ -57,6 +70,10 @@ impl<T: Tree, const N: usize> Tree for [T; N] {
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         std::array::from_fn(|k| self[k].map(f))
     }
+
+    fn statics(&self, out: &mut Statics) {
+        self.iter().for_each(|t| t.statics(out));
+    }
 }
 
 impl<T: Tree> Tree for Option<T> {
@@ -66,6 +83,11 @@ impl<T: Tree> Tree for Option<T> {
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         self.as_ref().map(|t| t.map(f))
+    }
+
+    fn statics(&self, out: &mut Statics) {
+        out.note(&self.is_some());
+        self.iter().for_each(|t| t.statics(out));
     }
 }
 
@@ -77,6 +99,10 @@ impl<T: Tree> Tree for Box<T> {
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         Box::new((**self).map(f))
     }
+
+    fn statics(&self, out: &mut Statics) {
+        (**self).statics(out);
+    }
 }
 
 impl<K: Display + Ord + Clone, V: Tree> Tree for BTreeMap<K, V> {
@@ -86,6 +112,14 @@ impl<K: Display + Ord + Clone, V: Tree> Tree for BTreeMap<K, V> {
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         self.iter().map(|(k, t)| (k.clone(), t.map(f))).collect()
+    }
+
+    fn statics(&self, out: &mut Statics) {
+        out.note(&self.len());
+        for (k, t) in self {
+            out.note(&k.to_string());
+            t.statics(out);
+        }
     }
 }
 
@@ -99,6 +133,14 @@ impl<K: Display + Ord + Hash + Clone, V: Tree, S: BuildHasher + Clone> Tree for 
         let mut out = HashMap::with_capacity_and_hasher(self.len(), self.hasher().clone());
         out.extend(sorted(self).into_iter().map(|(k, t)| (k.clone(), t.map(f))));
         out
+    }
+
+    fn statics(&self, out: &mut Statics) {
+        out.note(&self.len());
+        for (k, t) in sorted(self) {
+            out.note(&k.to_string());
+            t.statics(out);
+        }
     }
 }
 
@@ -117,6 +159,10 @@ macro_rules! tuples {
 
             fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
                 ($(self.$k.map(f),)+)
+            }
+
+            fn statics(&self, out: &mut Statics) {
+                $(self.$k.statics(out);)+
             }
         }
     )*};

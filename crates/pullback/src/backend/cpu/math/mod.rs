@@ -44,7 +44,7 @@ pub(crate) use erf::{erf, erfc};
 pub(crate) use exp::{cosh, exp, exp2, expm1, sigmoid, sinh, tanh};
 pub(crate) use log::{acosh, asinh, atanh, ln, log1p, log2, log10};
 pub(crate) use pow::{cbrt, hypot, pow};
-pub(crate) use trig::{cos, sin, tan};
+pub(crate) use trig::{cos, sin, sincos, tan};
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Shl, Shr, Sub};
 
@@ -209,7 +209,7 @@ pub(crate) trait Float:
 
 /// `a b + c`, rounded once where that is one instruction.
 #[inline(always)]
-fn fma<F: Float, I: Isa>(a: F, b: F, c: F) -> F {
+pub(crate) fn fma<F: Float, I: Isa>(a: F, b: F, c: F) -> F {
     if I::FMA { a.mul_add(b, c) } else { a * b + c }
 }
 

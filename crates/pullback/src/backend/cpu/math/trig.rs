@@ -65,6 +65,17 @@ pub(crate) fn cos<F: Float, I: Isa>(x: F) -> F {
     within_limit::<F, I>(x, y, F::std_cos)
 }
 
+/// Both at once, for the price of one: the same bits as [`sin`] and [`cos`].
+#[inline(always)]
+pub(crate) fn sincos<F: Float, I: Isa>(x: F) -> (F, F) {
+    let (sin, cos, bits) = reduced::<F, I>(x);
+    let odd = is_odd::<F>(bits);
+    let (s, c) = (pick(odd, cos, sin), pick(odd, sin, cos));
+    let s = pick(x.abs() < F::TINY, x, flip(s, bits));
+    let c = flip(c, bits.wrapping_add(F::ONE_BIT));
+    (within_limit::<F, I>(x, s, F::std_sin), within_limit::<F, I>(x, c, F::std_cos))
+}
+
 #[inline(always)]
 pub(crate) fn tan<F: Float, I: Isa>(x: F) -> F {
     let (sin, cos, bits) = reduced::<F, I>(x);

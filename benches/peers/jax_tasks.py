@@ -1,0 +1,129 @@
+"""The tasks of benches/src/eager in JAX, compiled with `jit` as its users would. Arguments are arrays on the device; what a task
+computes is waited for. A chain is one compiled function, so its time for one operation says nothing of dispatch."""
+
+import os
+
+# Before the import. The number of threads is the number of cores that benches/run lets the process use.
+os.environ["JAX_ENABLE_X64"] = "1"
+os.environ["JAX_PLATFORMS"] = "cpu"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+import protocol
+
+CHAIN = 1000
+LARGE, ROWS = (10_000, 1000), (4096, 1000)
+FLOATS = {"f32": np.float32, "f64": np.float64}
+rng = np.random.default_rng(1)
+tasks = {}
+
+
+def task(name, f, *arguments, units=1):
+    """Adds a function of arrays, which are made by calling `arguments` when the task is set up."""
+
+    def set_up():
+        compiled, values = jax.jit(f), [jnp.asarray(make()) for make in arguments]
+        return lambda: jax.block_until_ready(compiled(*values))
+
+    tasks[name] = (units, set_up)
+
+
+def chain(a, b):
+    def two(_, y):
+        return y * a + b
+
+    return jax.lax.fori_loop(0, CHAIN // 2, two, a)
+
+
+for n in (1, 10):
+    leaf = lambda v, n=n: lambda: np.full(() if n == 1 else (n,), v)
+    task(f"chain/n={n},forward", chain, leaf(0.999), leaf(0.001), units=CHAIN)
+    value = lambda a, b: chain(a, b).sum()
+    task(f"chain/n={n},forward+backward", jax.grad(value, (0, 1)), leaf(0.999), leaf(0.001), units=CHAIN)
+
+
+def gelu(x):
+    return 0.5 * x * (1.0 + jnp.tanh(0.797884 * (x + 0.044715 * x * x * x)))
+
+
+elementwise = {
+    "add": lambda a, b: a + b,
+    "mul": lambda a, b: a * b,
+    "mul_add": lambda a, b: a * b + a,
+    "exp": lambda a, b: jnp.exp(a),
+    "tanh": lambda a, b: jnp.tanh(a),
+    "relu": lambda a, b: jnp.maximum(a, 0),
+    "where": lambda a, b: jnp.where(a > 0, a, b),
+    "gelu_by_hand": lambda a, b: gelu(a),
+    "broadcast_add": lambda a, b: a + b[0],
+}
+reductions = {
+    "sum": lambda a, b: a.sum(),
+    "sum_axis_0": lambda a, b: a.sum(0),
+    "sum_axis_1": lambda a, b: a.sum(1),
+    "mean": lambda a, b: a.mean(),
+    "max": lambda a, b: a.max(),
+    "max_axis_1": lambda a, b: a.max(1),
+}
+for name, dtype in FLOATS.items():
+    square = lambda n, dtype=dtype: lambda: rng.standard_normal((n, n)).astype(dtype)
+    for n in (64, 256, 1024):
+        task(f"matmul/{n},{name}", lambda a, b: a @ b, square(n), square(n))
+    large = lambda dtype=dtype: (rng.random(LARGE) - 0.5).astype(dtype)
+    for group, functions in (("elementwise", elementwise), ("reduction", reductions)):
+        for what, f in functions.items():
+            task(f"{group}/{what},{name}", f, large, large)
+
+
+def rows():
+    return rng.standard_normal(ROWS).astype(np.float32)
+
+
+def labels():
+    return rng.integers(ROWS[1], size=ROWS[0])
+
+
+def pulled(f):
+    return lambda x, g: jax.vjp(f, x)[1](g)
+
+
+def cross_entropy(x, labels):
+    return -jnp.take_along_axis(jax.nn.log_softmax(x, -1), labels[:, None], 1).mean()
+
+
+def layer_norm(x, scale, shift):
+    centred = x - x.mean(-1, keepdims=True)
+    variance = (centred * centred).mean(-1, keepdims=True)
+    return centred * jax.lax.rsqrt(variance + 1e-5) * scale + shift
+
+
+task("rows/softmax", pulled(lambda x: jax.nn.softmax(x, -1)), rows, rows)
+task("rows/log_softmax", pulled(lambda x: jax.nn.log_softmax(x, -1)), rows, rows)
+task("rows/cross_entropy", jax.grad(cross_entropy), rows, labels)
+vector = lambda: rng.standard_normal(ROWS[1]).astype(np.float32)
+task("rows/layer_norm_by_hand", lambda x, s, t, g: jax.vjp(layer_norm, x, s, t)[1](g), rows, vector, vector, rows)
+
+
+def network(parameters, x, labels):
+    for k, (w, b) in enumerate(zip(parameters[::2], parameters[1::2])):
+        x = x @ w + b
+        x = jnp.maximum(x, 0) if k < 2 else x
+    return cross_entropy(x, labels)
+
+
+def trained(x, labels, *parameters):
+    gradients = jax.grad(network)(parameters, x, labels)
+    return [p - 0.01 * g for p, g in zip(parameters, gradients)]
+
+
+WIDTHS = (784, 512, 512, 10)
+weight = lambda m, n: lambda: (rng.standard_normal((m, n)) * (2 / m) ** 0.5).astype(np.float32)
+parameters = [make for m, n in zip(WIDTHS, WIDTHS[1:]) for make in (weight(m, n), lambda n=n: np.zeros(n, np.float32))]
+batch = [lambda: rng.standard_normal((128, 784)).astype(np.float32), lambda: rng.integers(10, size=128)]
+task("training/mlp_784_512_512_10,batch_128", trained, *batch, *parameters)
+
+
+if __name__ == "__main__":
+    protocol.serve(f"JAX {jax.__version__}", tasks, lambda n: None, lambda: 0)

@@ -1,0 +1,12 @@
+//! The compiled side: whole functions and training steps as static graphs.
+
+mod adam;
+mod elementwise;
+mod perceptron;
+mod transformer;
+
+use crate::task::Task;
+
+pub fn tasks() -> Vec<Task> {
+    [elementwise::tasks(), perceptron::tasks(), transformer::tasks()].into_iter().flatten().collect()
+}

@@ -1,0 +1,194 @@
+//! The log posterior of a mixture of Gaussians, on tensors.
+
+use crate::protocol::{Outcome, measure, parse, unknown};
+use pullback::{Tensor, Tree, grad};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use std::f64::consts::PI;
+
+#[derive(Deserialize)]
+struct Input {
+    d: usize,
+    k: usize,
+    n: usize,
+    x: Vec<Vec<f64>>,
+    m: f64,
+    gamma: f64,
+    alpha: Vec<f64>,
+    mu: Vec<Vec<f64>>,
+    q: Vec<Vec<f64>>,
+    l: Vec<Vec<f64>>,
+}
+
+/// What the posterior is differentiated with respect to, a row for each component.
+#[derive(Tree, Clone)]
+struct Parameters {
+    alpha: Tensor,
+    mu: Tensor,
+    /// Logarithms of the diagonals of the inverse roots of the covariances ..
+    q: Tensor,
+    /// .. and what is below their diagonals, column by column.
+    l: Tensor,
+}
+
+/// The data and the prior.
+struct Mixture {
+    d: usize,
+    k: usize,
+    n: usize,
+    x: Tensor,
+    /// For each element of a lower triangle its place in `[diagonal | below | 0]`.
+    places: Tensor,
+    m: f64,
+    gamma: f64,
+}
+
+fn matrix(rows: &[Vec<f64>], columns: usize) -> Tensor {
+    Tensor::from_slice(&rows.concat(), [rows.len(), columns])
+}
+
+/// The logarithm of the gamma function at multiples of 1/2.
+fn ln_gamma(x: f64) -> f64 {
+    let mut at = if x.fract() == 0.0 { 1.0 } else { 0.5 };
+    let mut sum = if x.fract() == 0.0 { 0.0 } else { PI.ln() / 2.0 };
+    while at < x {
+        sum += f64::ln(at);
+        at += 1.0;
+    }
+    sum
+}
+
+impl Mixture {
+    fn new(input: &Input) -> Self {
+        let d = input.d;
+        let below = d * d.saturating_sub(1) / 2;
+        let mut places = vec![(d + below) as i64; d * d];
+        let mut next = d;
+        for column in 0..d {
+            places[column * d + column] = column as i64;
+            for row in column + 1..d {
+                places[row * d + column] = next as i64;
+                next += 1;
+            }
+        }
+        Mixture {
+            d,
+            k: input.k,
+            n: input.n,
+            x: matrix(&input.x, d),
+            places: Tensor::from_slice(&places, [d * d]),
+            m: input.m,
+            gamma: input.gamma,
+        }
+    }
+
+    /// The part of the prior that does not depend on the parameters, for one component.
+    fn normalisation(&self) -> f64 {
+        let d = self.d as f64;
+        let freedom = d + self.m + 1.0;
+        let ln_gamma_d = d * (d - 1.0) / 4.0 * PI.ln()
+            + (1..=self.d).map(|j| ln_gamma(freedom / 2.0 + (1.0 - j as f64) / 2.0)).sum::<f64>();
+        freedom * d * (self.gamma.ln() - 0.5 * 2f64.ln()) - ln_gamma_d
+    }
+
+    fn log_posterior(&self, p: &Parameters) -> Tensor {
+        let (d, k, n) = (self.d, self.k, self.n);
+        let diagonal = p.q.exp();
+        let packed = Tensor::concat(&[&diagonal, &p.l, &Tensor::zeros([k, 1])], 1);
+        let triangles = packed.index_select(1, &self.places).reshape([k, d, d]);
+        // Q (x - mu) = Q x - Q mu: x is constant, so that no product is needed for its derivative.
+        let centres = triangles.matmul(&p.mu.unsqueeze(2)).reshape([k * d]);
+        let rows = triangles.reshape([k * d, d]);
+        // As many components at a time as keep the products in the cache.
+        let group = (CACHED / (n * d)).clamp(1, k);
+        let mut squares = Vec::with_capacity(k.div_ceil(group));
+        for first in (0..k).step_by(group) {
+            let (from, to) = (first * d, (first + group).min(k) * d);
+            let z = self.x.matmul(&rows.slice(from..to).transpose(0, 1)) - centres.slice(from..to);
+            squares.push(z.square().reshape([n as isize, -1, d as isize]).sum_axes(2));
+        }
+        let squares = Tensor::concat(&squares, 1);
+        let sums = p.q.sum_axes(1);
+        let beta = (&p.alpha + &sums) - squares * 0.5;
+        let likelihood = beta.logsumexp_axes(1).sum() - p.alpha.logsumexp() * n as f64;
+        let prior = sums.sum() * self.m
+            - (diagonal.square().sum() + p.l.square().sum()) * (0.5 * self.gamma * self.gamma);
+        let constant = -(n as f64) * d as f64 / 2.0 * (2.0 * PI).ln() + k as f64 * self.normalisation();
+        likelihood + prior + constant
+    }
+}
+
+/// Numbers in a product that is small enough to stay in the cache from one operation to the next.
+const CACHED: usize = 1 << 16;
+
+/// The same on plain numbers.
+fn plain(input: &Input, mixture: &Mixture) -> f64 {
+    let (d, n) = (input.d, input.n as f64);
+    let log_sum_exp = |x: &[f64]| {
+        let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        x.iter().map(|x| (x - top).exp()).sum::<f64>().ln() + top
+    };
+    let diagonals: Vec<Vec<f64>> = input.q.iter().map(|q| q.iter().map(|q| q.exp()).collect()).collect();
+    let sums: Vec<f64> = input.q.iter().map(|q| q.iter().sum()).collect();
+    let mut beta = vec![0.0; input.k];
+    let (mut centred, mut z) = (vec![0.0; d], vec![0.0; d]);
+    let mut total = 0.0;
+    for x in &input.x {
+        for c in 0..input.k {
+            for j in 0..d {
+                centred[j] = x[j] - input.mu[c][j];
+                z[j] = diagonals[c][j] * centred[j];
+            }
+            let mut below = input.l[c].as_slice();
+            for column in 0..d {
+                let (these, rest) = below.split_at(d - column - 1);
+                for (z, l) in z[column + 1..].iter_mut().zip(these) {
+                    *z += l * centred[column];
+                }
+                below = rest;
+            }
+            beta[c] = input.alpha[c] + sums[c] - 0.5 * z.iter().map(|z| z * z).sum::<f64>();
+        }
+        total += log_sum_exp(&beta);
+    }
+    let squares = |rows: &[Vec<f64>]| rows.iter().flatten().map(|v| v * v).sum::<f64>();
+    let prior = input.m * sums.iter().sum::<f64>()
+        - 0.5 * input.gamma * input.gamma * (squares(&diagonals) + squares(&input.l));
+    total - n * log_sum_exp(&input.alpha) - n * d as f64 / 2.0 * (2.0 * PI).ln()
+        + prior
+        + input.k as f64 * mixture.normalisation()
+}
+
+#[derive(Serialize)]
+struct Gradient {
+    alpha: Vec<f64>,
+    mu: Vec<Vec<f64>>,
+    q: Vec<Vec<f64>>,
+    l: Vec<Vec<f64>>,
+}
+
+fn rows(x: &Tensor) -> Vec<Vec<f64>> {
+    let flat = x.to_vec::<f64>();
+    (0..x.shape()[0]).map(|k| flat[k * x.shape()[1]..][..x.shape()[1]].to_vec()).collect()
+}
+
+pub fn run(function: &str, input: &RawValue) -> Outcome {
+    let parsed: Input = parse(input)?;
+    let mixture = Mixture::new(&parsed);
+    let d = parsed.d;
+    match function {
+        "objective" => measure(input, || (), |()| plain(&parsed, &mixture), |_, y| y),
+        "jacobian" => measure(
+            input,
+            || Parameters {
+                alpha: Tensor::from_slice(&parsed.alpha, [parsed.k]),
+                mu: matrix(&parsed.mu, d),
+                q: matrix(&parsed.q, d),
+                l: matrix(&parsed.l, d * (d - 1) / 2),
+            },
+            |parameters| grad(|p: &Parameters| mixture.log_posterior(p))(parameters),
+            |_, g| Gradient { alpha: g.alpha.to_vec(), mu: rows(&g.mu), q: rows(&g.q), l: rows(&g.l) },
+        ),
+        _ => unknown(function),
+    }
+}

@@ -1,0 +1,84 @@
+//! A charged particle is steered so that it crosses the axis at the origin: the field is a gradient, and the best charge is found by
+//! another gradient through the flight.
+
+use super::nested::{Field, Forward, Lift, Mode, Reverse, minimise};
+use crate::protocol::{Outcome, measure, parse, unknown};
+use pullback::scalar::{Real, Taped};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::marker::PhantomData;
+
+#[derive(Deserialize)]
+struct Input {
+    w: f64,
+}
+
+/// The potential of two charges, one of which `w` moves.
+struct Potential<T> {
+    w: T,
+}
+
+fn potential<T: Real>(w: T, x: [T; 2]) -> T {
+    let charges = [[T::constant(10.0), -w + 10.0], [T::constant(10.0), T::constant(0.0)]];
+    let inverse_distance = |[a, b]: [T; 2]| {
+        let (dx, dy) = (x[0] - a, x[1] - b);
+        (dx * dx + dy * dy).sqrt().recip()
+    };
+    charges.map(inverse_distance).into_iter().sum()
+}
+
+impl<T: Taped> Field<T, 2> for Potential<T> {
+    fn value(&self, x: [T; 2]) -> T {
+        potential(self.w, x)
+    }
+
+    fn lifted<U: Lift<T>>(&self, x: [U; 2]) -> U {
+        potential(U::lift(self.w), x)
+    }
+}
+
+/// The squared distance from the origin at which the particle crosses the axis.
+struct Miss<M>(PhantomData<M>);
+
+fn miss<T: Taped, M: Mode>(w: T) -> T {
+    const DT: f64 = 0.1;
+    let mut x = [0.0, 8.0].map(T::constant);
+    let mut v = [0.75, 0.0].map(T::constant);
+    loop {
+        let a = M::gradient(&Potential { w }, x).map(|g| -g);
+        x = std::array::from_fn(|k| x[k] + v[k] * DT);
+        if x[1] <= 0.0 {
+            let t = -x[1] / v[1];
+            let at = x[0] + t * v[0];
+            return at * at;
+        }
+        v = std::array::from_fn(|k| v[k] + a[k] * DT);
+    }
+}
+
+impl<M: Mode> Field<f64, 1> for Miss<M> {
+    fn value(&self, [w]: [f64; 1]) -> f64 {
+        miss::<f64, M>(w)
+    }
+
+    fn lifted<U: Lift<f64>>(&self, [w]: [U; 1]) -> U {
+        miss::<U, M>(w)
+    }
+}
+
+/// The best `w`, with the modes of the outer and of the inner gradient.
+fn best<Outer: Mode, Inner: Mode>(w: f64) -> f64 {
+    minimise::<f64, Outer, 1>(&Miss::<Inner>(PhantomData), [w])[0]
+}
+
+pub fn run(function: &str, input: &RawValue) -> Outcome {
+    let Input { w } = parse(input)?;
+    let best = match function {
+        "rr" => best::<Reverse, Reverse>,
+        "ff" => best::<Forward, Forward>,
+        "fr" => best::<Forward, Reverse>,
+        "rf" => best::<Reverse, Forward>,
+        _ => return unknown(function),
+    };
+    measure(input, || (), |()| best(w), |_, w| w)
+}

@@ -1,0 +1,386 @@
+//! From the operations of a group to a list of values on three levels, with neighbouring operations combined.
+//!
+//! A value is computed on the lowest level that its operands allow (a function of row values is computed once for each row, wherever
+//! the graph had broadcast them), equal values once. Products are combined with what uses them where that saves an instruction; a
+//! fused multiply-add then rounds once where the single operations round twice, and no other result differs from theirs.
+
+use super::Real;
+use super::function::Function;
+use super::layout::{Fold, Layout, Level, repeated};
+use super::view::{Operands, View};
+use crate::DType;
+use crate::graph::{Graph, Ref};
+use crate::ops::Op;
+
+/// A value by its number.
+pub(super) type Id = usize;
+
+/// How a value comes about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Node {
+    Number(f64),
+    Load(usize),
+    Map(Function, [Id; 3]),
+    /// The reduction of each row.
+    Fold(Fold, Id),
+    /// The same value on a higher level.
+    Spread(Id),
+}
+
+/// What is read of an input.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Load {
+    pub input: usize,
+    pub truth: bool,
+    pub view: View,
+    pub reach: Reach,
+}
+
+/// Which places of the iteration space have elements of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    One,
+    Row,
+    Column,
+    Full,
+}
+
+/// What becomes of a value. One for each output of the group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sink {
+    /// Stored, for each element or each row.
+    Store { truth: bool },
+    /// Reduced to one number, for each column, or (in rows longer than a tile) for each row.
+    Fold(Fold, Level),
+}
+
+/// The values of a group in the order of their computation.
+pub(super) struct Values<F> {
+    pub nodes: Vec<(Node, Level)>,
+    pub loads: Vec<Load>,
+    pub sinks: Vec<(Id, Sink, Level)>,
+    /// Row values are spread before they meet a full one: the rows are too short for a loop each.
+    narrow: bool,
+    float: std::marker::PhantomData<F>,
+}
+
+/// Rows shorter than this are not worth a loop of their own.
+const NARROW: usize = 64;
+
+/// Where an operand that is not there points to.
+const NONE: Id = Id::MAX;
+
+/// The values of a group. `spans` says that a tile holds whole rows.
+pub(super) fn lower<F: Real>(
+    graph: &Graph,
+    operands: &Operands,
+    members: &[usize],
+    layout: &Layout,
+    spans: bool,
+) -> Option<Values<F>> {
+    let mut values = Values {
+        nodes: Vec::new(),
+        loads: Vec::new(),
+        sinks: Vec::new(),
+        narrow: spans && layout.cols < NARROW,
+        float: std::marker::PhantomData,
+    };
+    let mut result: Vec<Id> = Vec::with_capacity(members.len());
+    let mut finals: Vec<Option<(Fold, Level)>> = Vec::with_capacity(members.len());
+    let member = |at: Ref| match at {
+        Ref::Step(k, 0) => members.binary_search(&k).ok(),
+        _ => None,
+    };
+    for (k, &m) in members.iter().enumerate() {
+        let step = &graph.steps[m];
+        let mut x = Vec::with_capacity(3);
+        for (base, view) in &operands[m] {
+            x.push(match (member(*base), *base) {
+                (Some(p), _) => result[p],
+                (None, Ref::Input(input)) => {
+                    let truth = graph.inputs[input].dtype == DType::Bool;
+                    values.load(input, truth, view.clone(), layout)
+                }
+                (None, other) => values.push(Node::Number(repeated(graph, other)?), Level::One),
+            });
+        }
+        let mut last = None;
+        result.push(match (&step.op, layout.levels[k]) {
+            (Op::Cast(c), _) if c.to == DType::Bool => values.map(Function::IsTrue, &x),
+            (Op::Cast(_), _) => x[0],
+            (Op::Clamp(c), _) => {
+                let bound = |v: f64| Node::Number(F::from_f64(v).into());
+                let (low, high) =
+                    (values.push(bound(c.low), Level::One), values.push(bound(c.high), Level::One));
+                let above = values.map(Function::Maximum, &[x[0], low]);
+                values.map(Function::Minimum, &[above, high])
+            }
+            (op, level) => match Fold::of(op) {
+                None => values.map(Function::of(op)?, &x),
+                Some((fold, _)) if level == Level::Row && spans => {
+                    let full = values.spread(x[0], Level::Full);
+                    values.push(Node::Fold(fold, full), Level::Row)
+                }
+                Some((fold, _)) => {
+                    last = Some((fold, level));
+                    // What is reduced to one number may be a value of the rows.
+                    let rows = level == Level::Total && operands[m][0].1.len() < layout.rows * layout.cols;
+                    values.spread(x[0], if rows { Level::Row } else { Level::Full })
+                }
+            },
+        });
+        finals.push(last);
+    }
+    for &out in &graph.outputs {
+        let k = member(out)?;
+        let sink = match finals[k] {
+            Some((fold, to)) => (result[k], Sink::Fold(fold, to), to),
+            None => {
+                let level = layout.levels[k];
+                let truth = graph.aval(out).dtype == DType::Bool;
+                (values.spread(result[k], level), Sink::Store { truth }, level)
+            }
+        };
+        values.sinks.push(sink);
+    }
+    Some(values.combined().alive())
+}
+
+impl<F: Real> Values<F> {
+    fn level(&self, x: Id) -> Level {
+        self.nodes[x].1
+    }
+
+    fn number(&self, x: Id) -> Option<f64> {
+        match self.nodes[x].0 {
+            Node::Number(v) => Some(v),
+            _ => None,
+        }
+    }
+
+    /// A new value, or an equal one that is there already.
+    fn push(&mut self, node: Node, level: Level) -> Id {
+        match self.nodes.iter().position(|v| *v == (node, level)) {
+            Some(at) => at,
+            None => {
+                self.nodes.push((node, level));
+                self.nodes.len() - 1
+            }
+        }
+    }
+
+    fn spread(&mut self, x: Id, level: Level) -> Id {
+        if self.level(x) >= level { x } else { self.push(Node::Spread(x), level) }
+    }
+
+    fn load(&mut self, input: usize, truth: bool, view: View, layout: &Layout) -> Id {
+        let size = view.len();
+        let (view, reach) = if view.axes.iter().all(|a| a.1.is_none()) {
+            (View::default(), Reach::One)
+        } else if size != layout.rows * layout.cols {
+            (view, Reach::Row)
+        } else if let Some(rows) = view.rows(layout.cols) {
+            (rows, Reach::Row)
+        } else if let Some(columns) = view.columns(layout.cols).filter(|_| layout.rows > 1) {
+            (columns, Reach::Column)
+        } else {
+            (view, Reach::Full)
+        };
+        let load = Load { input, truth, view, reach };
+        let at = self.loads.iter().position(|l| *l == load).unwrap_or_else(|| {
+            self.loads.push(load);
+            self.loads.len() - 1
+        });
+        let level = match reach {
+            Reach::One => Level::One,
+            Reach::Row => Level::Row,
+            Reach::Column | Reach::Full => Level::Full,
+        };
+        self.push(Node::Load(at), level)
+    }
+
+    /// A function of values, on the highest of their levels.
+    fn map(&mut self, f: Function, x: &[Id]) -> Id {
+        if let Some(simpler) = self.simplified(f, x) {
+            return simpler;
+        }
+        // There is no loop over a single number: it is one for each row.
+        let level = x.iter().map(|&x| self.level(x)).max().unwrap_or(Level::Row).max(Level::Row);
+        let mut args = [NONE; 3];
+        for (to, &x) in args.iter_mut().zip(x) {
+            let narrow = self.narrow && level == Level::Full && self.level(x) == Level::Row;
+            *to = if narrow { self.spread(x, level) } else { x };
+        }
+        let none_full = x.iter().all(|&x| self.level(x) < level);
+        if x.len() != 2 || none_full {
+            args[0] = self.spread(args[0], level);
+        }
+        self.push(Node::Map(f, args), level)
+    }
+
+    /// The same result from a simpler function, always exact.
+    fn simplified(&mut self, f: Function, x: &[Id]) -> Option<Id> {
+        use Function::*;
+        let known: Vec<F> = x.iter().map_while(|&x| self.number(x)).map(F::from_f64).collect();
+        if known.len() == x.len() {
+            return Some(self.push(Node::Number(f.fold(&known).into()), Level::One));
+        }
+        let (a, b) = (x[0], *x.get(1).unwrap_or(&NONE));
+        let number = |x: Id| if x == NONE { None } else { self.number(x) };
+        let negated = |x: Id| match self.nodes.get(x) {
+            Some((Node::Map(Neg, [inner, ..]), _)) => Some(*inner),
+            _ => None,
+        };
+        Some(match (f, number(a), number(b), negated(a), negated(b)) {
+            (Gate, Some(0.0), ..) => a,
+            (Gate, Some(_), ..) => self.map(Mul, x),
+            (Gate, _, Some(c), ..) if c.is_finite() => self.map(Mul, x),
+            (Mul | Div, _, Some(1.0), ..) => a,
+            (Mul, _, Some(-1.0), ..) => self.map(Neg, &[a]),
+            (Mul | Add, Some(_), None, ..) => self.map(f, &[b, a]),
+            (Div, _, Some(c), ..) if power_of_two(c) => {
+                let inverse = self.push(Node::Number(1.0 / c), Level::One);
+                self.map(Mul, &[a, inverse])
+            }
+            (Neg, .., Some(a), _) => a,
+            // The sign of a product comes last, where a sum may take it up.
+            (Gate, .., Some(a), _) => {
+                let product = self.map(Gate, &[a, b]);
+                self.map(Neg, &[product])
+            }
+            (Gate, .., Some(b)) => {
+                let product = self.map(Gate, &[a, b]);
+                self.map(Neg, &[product])
+            }
+            (Sub, .., Some(x), _) if x == b => {
+                let twice = self.push(Node::Number(-2.0), Level::One);
+                self.map(Mul, &[x, twice])
+            }
+            (Add, ..) if a == b => {
+                let twice = self.push(Node::Number(2.0), Level::One);
+                self.map(Mul, &[a, twice])
+            }
+            (Add, .., Some(a), None) => self.map(Sub, &[b, a]),
+            (Add, .., Some(b)) => self.map(Sub, &[a, b]),
+            (Sub, .., Some(b)) => self.map(Add, &[a, b]),
+            (Mul | Div, .., Some(a), Some(b)) => self.map(f, &[a, b]),
+            (Mul, _, Some(c), Some(a), _) => {
+                let c = self.push(Node::Number(-c), Level::One);
+                self.map(Mul, &[a, c])
+            }
+            (Mul, .., Some(a), _) => self.map(NegMul, &[a, b]),
+            (Mul, .., Some(b)) => self.map(NegMul, &[a, b]),
+            (Square, ..) => self.map(Mul, &[a, a]),
+            _ => return None,
+        })
+    }
+
+    /// How often each value is used.
+    fn uses(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        self.nodes.iter().for_each(|(node, _)| node.operands().for_each(|x| uses[x] += 1));
+        self.sinks.iter().for_each(|(x, ..)| uses[*x] += 1);
+        uses
+    }
+
+    /// Products joined with the operation that uses them, if it is the only one.
+    fn combined(self) -> Values<F> {
+        let uses = self.uses();
+        let mut out = Values { nodes: Vec::new(), ..self };
+        let mut moved: Vec<Id> = Vec::with_capacity(self.nodes.len());
+        for &(node, level) in &self.nodes {
+            let to = |x: Id| if x == NONE { NONE } else { moved[x] };
+            let inner = |x: Id| match self.nodes.get(x) {
+                Some(&(Node::Map(f, args), l)) if l == level && uses[x] == 1 => Some((f, args.map(to))),
+                _ => None,
+            };
+            let joined = match node {
+                Node::Map(f, [a, b, _]) => joined(f, (to(a), inner(a)), (to(b), inner(b))),
+                _ => None,
+            };
+            // The first operand of three is a vector; the factors of a product may change places.
+            let joined = joined.map(|(f, [a, b, c])| {
+                let product =
+                    matches!(f, Function::MulAdd | Function::MulSub | Function::MulFrom | Function::MulMul);
+                (f, if product && out.level(a) < level { [b, a, c] } else { [a, b, c] })
+            });
+            let joined = joined.filter(|(_, args)| args[2] == NONE || out.level(args[0]) == level);
+            let node = joined.map_or_else(|| node.with_operands(to), |(f, args)| Node::Map(f, args));
+            moved.push(out.push(node, level));
+        }
+        out.sinks.iter_mut().for_each(|(x, ..)| *x = moved[*x]);
+        out
+    }
+
+    /// Without the values that nothing uses.
+    fn alive(self) -> Values<F> {
+        let mut live = vec![false; self.nodes.len()];
+        self.sinks.iter().for_each(|(x, ..)| live[*x] = true);
+        for k in (0..self.nodes.len()).rev() {
+            if live[k] {
+                self.nodes[k].0.operands().for_each(|x| live[x] = true);
+            }
+        }
+        let mut place = vec![NONE; self.nodes.len()];
+        let mut out = Values { nodes: Vec::new(), ..self };
+        for (k, &(node, level)) in self.nodes.iter().enumerate().filter(|(k, _)| live[*k]) {
+            place[k] = out.nodes.len();
+            out.nodes.push((node.with_operands(|x| if x == NONE { NONE } else { place[x] }), level));
+        }
+        out.sinks.iter_mut().for_each(|(x, ..)| *x = place[*x]);
+        out
+    }
+}
+
+/// A function of values.
+type Call = (Function, [Id; 3]);
+
+/// A function and what makes one of its operands, as one function; `NONE` where it takes only two.
+fn joined(f: Function, a: (Id, Option<Call>), b: (Id, Option<Call>)) -> Option<Call> {
+    use Function::*;
+    Some(match (f, a, b) {
+        (Add, (_, Some((Mul, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((Mul, [x, y, _])))) => {
+            (MulAdd, [x, y, c])
+        }
+        (Add, (_, Some((NegMul, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((NegMul, [x, y, _])))) => {
+            (MulFrom, [x, y, c])
+        }
+        (Add, (_, Some((Gate, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((Gate, [x, y, _])))) => {
+            (GateAdd, [x, y, c])
+        }
+        (Sub, (_, Some((Mul, [x, y, _]))), (c, _)) => (MulSub, [x, y, c]),
+        (Sub, (c, _), (_, Some((Mul, [x, y, _])))) => (MulFrom, [x, y, c]),
+        (Sub, (c, _), (_, Some((NegMul, [x, y, _])))) => (MulAdd, [x, y, c]),
+        (Neg, (_, Some((Mul, [x, y, _]))), _) => (NegMul, [x, y, NONE]),
+        (Mul, (_, Some((Mul, [x, y, _]))), (c, _)) | (Mul, (c, _), (_, Some((Mul, [x, y, _])))) => {
+            (MulMul, [x, y, c])
+        }
+        (Gate, (g, _), (_, Some((Mul, [x, y, _])))) => (GateMul, [g, x, y]),
+        (Gate, (_, Some((Gate, [g, x, _]))), (y, _)) => (GateGate, [g, x, y]),
+        _ => return None,
+    })
+}
+
+impl Node {
+    pub fn operands(&self) -> impl Iterator<Item = Id> + use<> {
+        let all = match *self {
+            Node::Number(_) | Node::Load(_) => [NONE; 3],
+            Node::Map(_, x) => x,
+            Node::Fold(_, x) | Node::Spread(x) => [x, NONE, NONE],
+        };
+        all.into_iter().filter(|&x| x != NONE)
+    }
+
+    fn with_operands(self, to: impl Fn(Id) -> Id) -> Node {
+        match self {
+            Node::Number(_) | Node::Load(_) => self,
+            Node::Map(f, x) => Node::Map(f, x.map(to)),
+            Node::Fold(f, x) => Node::Fold(f, to(x)),
+            Node::Spread(x) => Node::Spread(to(x)),
+        }
+    }
+}
+
+fn power_of_two(c: f64) -> bool {
+    c.is_normal() && c.to_bits() << 12 == 0 && (1.0 / c).is_normal() && (1e-30..1e30).contains(&c.abs())
+}

@@ -1,0 +1,229 @@
+//! Fused groups: several elementwise operations and reductions that run as one, a tile at a time in cache.
+//!
+//! A group is compiled from the graph that says what it does: its [layout](layout) is found, its operations are
+//! [lowered](lower) to values on three levels, these become [instructions](code) over registers of a tile, and a
+//! [run](run) takes all instructions for one tile after the other.
+
+mod code;
+mod function;
+mod gather;
+mod geometry;
+pub(crate) mod layout;
+mod lower;
+mod run;
+pub(crate) mod view;
+
+#[cfg(test)]
+mod tests;
+
+use crate::DType;
+use crate::backend::cpu::dispatch::loop2_into_left;
+use crate::backend::cpu::math::Float;
+use crate::backend::cpu::reduce;
+use crate::dtype::with_stored;
+use crate::error::{Result, err};
+use crate::graph::{Graph, Ref, Region};
+use crate::ops::{self, Aval};
+use crate::shape::Strides;
+use crate::tensor::{Block, Output, Tensor, Value};
+use bytemuck::Pod;
+use code::Code;
+use geometry::Geometry;
+use layout::{Fold, Level};
+use lower::Reach;
+use smallvec::SmallVec;
+use std::sync::Arc;
+use view::{is_view, operands};
+
+/// The floats that programs compute with.
+pub(crate) trait Real: Float + Pod + Into<f64> {
+    /// The reduction of nothing.
+    fn identity(fold: Fold) -> Self;
+    /// The reduction of all elements.
+    fn fold(fold: Fold, x: &[Self]) -> Self;
+    /// Joins each element of the second into the first.
+    fn merge(fold: Fold, into: &mut [Self], x: &[Self]);
+}
+
+macro_rules! real {
+    ($($F:ident)*) => {$(
+        impl Real for $F {
+            fn identity(fold: Fold) -> $F {
+                match fold {
+                    Fold::Sum => 0.0,
+                    Fold::Max => $F::NEG_INFINITY,
+                    Fold::Min => $F::INFINITY,
+                }
+            }
+
+            fn fold(fold: Fold, x: &[$F]) -> $F {
+                match fold {
+                    Fold::Sum => reduce::block::<$F, reduce::Sum>(x),
+                    Fold::Max => reduce::block::<$F, reduce::Max>(x),
+                    Fold::Min => reduce::block::<$F, reduce::Min>(x),
+                }
+            }
+
+            fn merge(fold: Fold, into: &mut [$F], x: &[$F]) {
+                match fold {
+                    Fold::Sum => loop2_into_left::<ops::Add, $F>(into, x),
+                    Fold::Max => loop2_into_left::<ops::Maximum, $F>(into, x),
+                    Fold::Min => loop2_into_left::<ops::Minimum, $F>(into, x),
+                }
+            }
+        }
+    )*};
+}
+real!(f32 f64);
+
+/// An input of a program: its first element, and the strides of its axes in elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub start: *const u8,
+    pub strides: &'a [isize],
+}
+
+impl<'a> Source<'a> {
+    fn of(v: &Value<'a>) -> Source<'a> {
+        with_stored!(v.dtype, T => {
+            let view = v.view::<T>();
+            Source { start: view.data[view.offset..].as_ptr().cast(), strides: view.strides }
+        })
+    }
+}
+
+/// A compiled group.
+pub(crate) struct Program {
+    code: AnyCode,
+    geometry: Geometry,
+    /// The types of inputs and outputs.
+    inputs: Vec<Aval>,
+    outputs: Vec<Aval>,
+    /// The strides of inputs without gaps.
+    strides: Vec<Strides>,
+    /// Which outputs have a float for each element of the iteration space.
+    full: Vec<bool>,
+}
+
+enum AnyCode {
+    F32(Code<f32>),
+    F64(Code<f64>),
+}
+
+impl Program {
+    /// Compiles a graph of elementwise operations and reductions over one iteration space; an error if it is not one.
+    pub fn new(graph: &Graph) -> Result<Program> {
+        let members: Vec<usize> = (0..graph.len()).filter(|&k| !is_view(&graph.steps[k].op)).collect();
+        let fits = members.iter().all(|&k| layout::is_member(graph, k));
+        let operands = operands(graph);
+        let program = layout::layout(graph, &operands, &members).filter(|_| fits).and_then(|layout| {
+            let spans = geometry::spans(&layout);
+            let code = match layout.dtype {
+                DType::F64 => AnyCode::F64(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
+                _ => AnyCode::F32(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
+            };
+            let level = |at: &Ref| match at {
+                Ref::Step(k, _) => members.binary_search(k).ok().map(|m| layout.levels[m]),
+                _ => None,
+            };
+            let outputs: Vec<Aval> = graph.outputs.iter().map(|&a| graph.aval(a)).collect();
+            let full = graph.outputs.iter().zip(&outputs);
+            let full = full.map(|(at, o)| o.dtype.is_float() && level(at) == Some(Level::Full)).collect();
+            let columns = layout.levels.contains(&Level::Columns);
+            let geometry = Geometry::new(&layout, columns);
+            let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();
+            Some(Program { code, geometry, inputs: graph.inputs.clone(), outputs, strides, full })
+        });
+        program.ok_or_else(|| err!(Structure, "these operations have no common iteration space"))
+    }
+
+    /// Whether an output may be the memory of an input: both have a float for each element, at the same place.
+    ///
+    /// That the input lies without gaps is for the caller to see to.
+    pub fn may_share(&self, output: usize, input: usize) -> bool {
+        let loads = match &self.code {
+            AnyCode::F32(c) => &c.loads,
+            AnyCode::F64(c) => &c.loads,
+        };
+        let mut reads = loads.iter().filter(|l| l.input == input);
+        self.full[output]
+            && self.inputs[input].dtype == self.outputs[output].dtype
+            && reads.all(|l| l.reach == Reach::Full && l.view.is_flat())
+    }
+
+    /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
+    pub fn run<'a>(&'a self, inputs: &[Value<'a>], outputs: &mut [Output]) {
+        debug_assert!(
+            inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..])
+        );
+        let memory: SmallVec<[*mut u8; 4]> = outputs
+            .iter_mut()
+            .zip(&self.outputs)
+            .map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>()))
+            .collect();
+        let source = |(k, v): (usize, &Value<'a>)| match outputs.iter().position(|o| o.takes() == Some(k)) {
+            Some(o) => Source { start: memory[o], strides: &self.strides[k] },
+            None => Source::of(v),
+        };
+        let sources: SmallVec<[Source; 8]> = inputs.iter().enumerate().map(source).collect();
+        // SAFETY: the types are those of the program. An output is new memory, or that of an input that it may share.
+        unsafe { self.run_at(&sources, &memory) };
+    }
+
+    /// [`run`](Program::run) on memory.
+    ///
+    /// # Safety
+    /// Inputs and outputs have the types and shapes of the graph that was compiled. Outputs have no gaps and lie apart from each
+    /// other, and from the inputs, unless [`may_share`](Program::may_share) allows it and the input has no gaps either.
+    pub unsafe fn run_at(&self, inputs: &[Source], outputs: &[*mut u8]) {
+        let shared = |o: &*mut u8| inputs.iter().any(|i| std::ptr::eq(i.start, *o));
+        let staged: SmallVec<[bool; 8]> =
+            outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match &self.code {
+                AnyCode::F32(code) => run::run(code, &self.geometry, inputs, outputs, staged),
+                AnyCode::F64(code) => run::run(code, &self.geometry, inputs, outputs, staged),
+            }
+        }
+    }
+}
+
+/// A group as an operation of a graph. Transforms see its body; a plan runs its program.
+#[derive(Clone)]
+pub(crate) struct Fused {
+    pub body: Arc<Graph>,
+    pub program: Arc<Program>,
+}
+
+impl Fused {
+    /// The group that does what `body` says; an error if that cannot run as one.
+    pub fn new(body: Graph) -> Result<Fused> {
+        let program = Arc::new(Program::new(&body)?);
+        Ok(Fused { body: Arc::new(body), program })
+    }
+}
+
+impl Block for Fused {
+    fn name(&self) -> &'static str {
+        "fused"
+    }
+
+    fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.body.eval(x)
+    }
+
+    fn signature(&self) -> Option<Vec<Aval>> {
+        Some(self.program.outputs.clone())
+    }
+
+    fn region(&self) -> Option<Region> {
+        Some(Region::Fused(self.clone()))
+    }
+}

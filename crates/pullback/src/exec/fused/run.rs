@@ -1,0 +1,414 @@
+//! Running a program: block by block, tile by tile, instruction by instruction.
+
+use super::code::{Action, Code, Instruction, Operand, Place};
+use super::function::Loops;
+use super::gather::Bound;
+use super::geometry::{Geometry, Rectangle};
+use super::layout::{Fold, Level};
+use super::lower::Reach;
+use super::{Real, Source};
+use crate::backend::cpu::combined::loop_sincos;
+use crate::backend::cpu::parallel;
+use smallvec::SmallVec;
+use std::cell::RefCell;
+
+/// One run: a program with its inputs and outputs.
+pub(super) struct Run<'a, F: 'static> {
+    code: &'a Code<F>,
+    shape: &'a Geometry,
+    loads: SmallVec<[Bound; 8]>,
+    outputs: &'a [*mut u8],
+    /// Outputs that share memory with an input: they are written when the tile has been read.
+    staged: SmallVec<[bool; 8]>,
+    /// Partial results of the accumulators, each in the order of its blocks.
+    partial: SmallVec<[*mut F; 4]>,
+}
+
+// SAFETY: inputs are only read; of outputs and partial results each block writes its own part.
+unsafe impl<F> Sync for Run<'_, F> {}
+
+/// Tenths of a nanosecond that are worth another thread.
+const GRAIN: usize = 1_000_000;
+
+/// Runs a program.
+///
+/// # Safety
+/// Inputs and outputs have the types and shapes that the program was compiled for; outputs have no gaps and lie apart from each
+/// other. An output may be the memory of an input that [`Program::may_share`](super::Program::may_share) allows.
+pub(super) unsafe fn run<F: Real>(
+    code: &Code<F>,
+    shape: &Geometry,
+    inputs: &[Source],
+    outputs: &[*mut u8],
+    staged: SmallVec<[bool; 8]>,
+) {
+    let bind = |l: &super::lower::Load| Bound::new(l, inputs[l.input].start, inputs[l.input].strides);
+    let sizes = code.accumulators.iter().map(|a| partials(a.to, shape));
+    let mut partials: SmallVec<[SmallVec<[F; 4]>; 2]> =
+        sizes.map(|n| SmallVec::from_elem(F::ZERO, n)).collect();
+    let run = Run {
+        code,
+        shape,
+        loads: code.loads.iter().map(bind).collect(),
+        outputs,
+        staged,
+        partial: partials.iter_mut().map(|p| p.as_mut_ptr()).collect(),
+    };
+    let grain = GRAIN / ((code.work + 4) * shape.block_size()).max(1);
+    parallel::split(shape.blocks(), grain.max(1), 1, |blocks| {
+        with_scratch(run.scratch_size(), |memory| {
+            let mut worker = Worker::new(&run, memory);
+            blocks.for_each(|b| worker.block(b));
+        });
+    });
+    drop(run);
+    for (a, mut partial) in code.accumulators.iter().zip(partials) {
+        let width = match a.to {
+            Level::Columns => shape.cols,
+            Level::Row => shape.rows,
+            _ => 1,
+        };
+        tree(a.fold, &mut partial, width);
+        // SAFETY: the output has one element for each column, each row, or one.
+        unsafe { std::ptr::copy_nonoverlapping(partial.as_ptr(), outputs[a.output].cast::<F>(), width) };
+    }
+}
+
+/// How many partial results a reduction leaves.
+fn partials(to: Level, shape: &Geometry) -> usize {
+    match to {
+        Level::Columns => shape.row_blocks * shape.cols,
+        Level::Row => shape.col_blocks * shape.rows,
+        _ => shape.blocks(),
+    }
+}
+
+/// Combines rows of `width` pairwise until one is left, always in the same order.
+fn tree<F: Real>(fold: Fold, all: &mut [F], width: usize) {
+    let mut rows = all.len() / width;
+    while rows > 1 {
+        let half = rows.div_ceil(2);
+        let (low, high) = all[..rows * width].split_at_mut(half * width);
+        F::merge(fold, &mut low[..high.len()], high);
+        rows = half;
+    }
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Memory of at least `size` elements, kept by the thread from run to run.
+fn with_scratch<F: Real>(size: usize, f: impl FnOnce(*mut F)) {
+    let mut memory = SCRATCH.take();
+    let words = (size * size_of::<F>()).div_ceil(8) + 8;
+    memory.resize(words.max(memory.len()), 0);
+    // Registers begin at a boundary of vectors.
+    let start = memory.as_mut_ptr().cast::<u8>();
+    // SAFETY: at most 63 bytes further, for which there are 64 more.
+    f(unsafe { start.add(start.align_offset(64)) }.cast());
+    SCRATCH.set(memory);
+}
+
+impl<F: Real> Run<'_, F> {
+    /// Elements of a register, with a little more so that registers do not lie a multiple of the page size apart.
+    fn pitch(&self) -> usize {
+        self.shape.tile_size().next_multiple_of(16) + 16
+    }
+
+    fn row_pitch(&self) -> usize {
+        self.shape.tile_rows.next_multiple_of(16)
+    }
+
+    fn columns(&self) -> usize {
+        self.shape.tile_size().max(self.shape.block_width())
+    }
+
+    fn scratch_size(&self) -> usize {
+        let staged = self.staged.iter().filter(|s| **s).count();
+        let columns = self.code.accumulators.iter().filter(|a| a.to == Level::Columns).count();
+        (self.code.full_registers + staged) * self.pitch()
+            + self.code.row_registers * self.row_pitch()
+            + columns * self.columns()
+    }
+}
+
+/// What one thread needs for its blocks.
+struct Worker<'a, F: 'static> {
+    run: &'a Run<'a, F>,
+    /// The register of each slot.
+    home: SmallVec<[*mut F; 32]>,
+    /// Where each slot is now: in its register, or where an input or output has it.
+    at: SmallVec<[*mut F; 32]>,
+    /// Where outputs that share memory are written first.
+    stages: SmallVec<[(usize, *mut F); 4]>,
+    /// Sums of columns, for each accumulator that has them.
+    columns: SmallVec<[*mut F; 4]>,
+    /// Results of the tiles of a block, or of a row.
+    tiles: SmallVec<[SmallVec<[F; 32]>; 2]>,
+}
+
+impl<'a, F: Real> Worker<'a, F> {
+    fn new(run: &'a Run<'a, F>, memory: *mut F) -> Self {
+        let code = run.code;
+        // SAFETY: the memory has the size of all that is taken of it.
+        let after = |start: *mut F, n: usize| unsafe { start.add(n) };
+        let rows = after(memory, code.full_registers * run.pitch());
+        let mut next = after(rows, code.row_registers * run.row_pitch());
+        let mut take = |n: usize| {
+            let here = next;
+            next = after(here, n);
+            here
+        };
+        let staged = (0..run.staged.len()).filter(|&o| run.staged[o]);
+        let stages: SmallVec<[(usize, *mut F); 4]> = staged.map(|o| (o, take(run.pitch()))).collect();
+        let columns = code.accumulators.iter().map(|a| match a.to {
+            Level::Columns => take(run.columns()),
+            _ => std::ptr::null_mut(),
+        });
+        let columns = columns.collect();
+        let place = |p: &Place| match *p {
+            Place::Full(r) => after(memory, r * run.pitch()),
+            Place::Row(r) => after(rows, r * run.row_pitch()),
+            Place::Number(k) => (&raw const code.numbers[k]).cast_mut(),
+            Place::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
+        };
+        let home: SmallVec<[*mut F; 32]> = code.places.iter().map(place).collect();
+        let tiles = SmallVec::from_elem(SmallVec::new(), code.accumulators.len());
+        Worker { run, at: home.clone(), home, stages, columns, tiles }
+    }
+
+    fn block(&mut self, number: usize) {
+        let (code, shape) = (self.run.code, self.run.shape);
+        let block = shape.block(number);
+        for (k, a) in code.accumulators.iter().enumerate() {
+            self.tiles[k].clear();
+            if a.to == Level::Columns {
+                // SAFETY: the memory of this accumulator.
+                unsafe { slice_mut(self.columns[k], self.run.columns()) }.fill(F::identity(a.fold));
+            }
+        }
+        let tallest =
+            Rectangle { rows: 0..shape.tile_rows.min(shape.rows), cols: 0..shape.tile_cols.min(shape.cols) };
+        // SAFETY: a register holds the tallest tile.
+        code.first.iter().for_each(|i| unsafe { self.step(i, &tallest, &block) });
+        for tile in shape.tiles(block.clone()) {
+            for (slot, place) in code.places.iter().enumerate() {
+                if let Place::Output(o) = *place
+                    && !self.run.staged[o]
+                {
+                    // SAFETY: the output has all elements of the iteration space.
+                    self.at[slot] = unsafe { self.output(o, tile.rows.start * shape.cols + tile.cols.start) };
+                }
+            }
+            // SAFETY: slots were set for this tile, or are set by its instructions before they are read.
+            code.tile.iter().for_each(|i| unsafe { self.step(i, &tile, &block) });
+            let size = tile.rows.len() * tile.cols.len();
+            for &(o, stage) in &self.stages {
+                // SAFETY: the tile of the output, all of whose other readers are done.
+                unsafe {
+                    let to = self.output::<F>(o, tile.rows.start * shape.cols + tile.cols.start);
+                    std::ptr::copy_nonoverlapping(stage, to, size);
+                }
+            }
+            if tile.cols.end == block.cols.end {
+                self.end_row(&tile, number);
+            }
+        }
+        self.end_block(&block, number);
+    }
+
+    /// # Safety
+    /// The output has elements of type `T`, and more than `at` of them.
+    unsafe fn output<T>(&self, output: usize, at: usize) -> *mut T {
+        // SAFETY: by the caller's promise.
+        unsafe { self.run.outputs[output].cast::<T>().add(at) }
+    }
+
+    /// # Safety
+    /// Slots point to as many elements as a tile has on their level, and the result of an instruction lies apart from its operands.
+    unsafe fn step(&mut self, i: &Instruction<F>, tile: &Rectangle, block: &Rectangle) {
+        let (height, width) = (tile.rows.len(), tile.cols.len());
+        let size = if i.level == Level::Full { height * width } else { height };
+        let first = self.at.get(i.x[0].slot).copied().unwrap_or(std::ptr::null_mut());
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match i.action {
+                Action::Map(loops) => {
+                    let by_row = i.level == Level::Full && i.x.iter().any(|x| x.level == Level::Row);
+                    if !by_row {
+                        return self.map(loops, i, 0, 0, size);
+                    }
+                    (0..height).for_each(|r| self.map(loops, i, r * width, r, width));
+                }
+                Action::SinCos(cos) => loop_sincos(
+                    slice(first, size),
+                    slice_mut(self.at[i.to], size),
+                    slice_mut(self.at[cos], size),
+                ),
+                Action::Fold(fold) => {
+                    let rows = slice(first, height * width).chunks_exact(width);
+                    let out = slice_mut(self.at[i.to], height);
+                    out.iter_mut().zip(rows).for_each(|(o, row)| *o = F::fold(fold, row));
+                }
+                Action::Spread => {
+                    let out = slice_mut(self.at[i.to], size);
+                    match i.x[0].level {
+                        Level::Row => {
+                            let rows = out.chunks_exact_mut(width).zip(slice(first, height));
+                            rows.for_each(|(row, &v)| row.fill(v));
+                        }
+                        _ => out.fill(*first),
+                    }
+                }
+                Action::Load(l) => self.load(l, i.to, tile),
+                Action::Store { output, truth } => {
+                    self.store(output, truth, slice(first, size), i.level, tile)
+                }
+                Action::Accumulate(k) => {
+                    let (a, x) = (&self.run.code.accumulators[k], slice(first, size));
+                    match a.to {
+                        Level::Columns => {
+                            let to = self.columns[k].add(tile.cols.start - block.cols.start);
+                            F::merge(a.fold, slice_mut(to, size), x);
+                        }
+                        // A value of the rows counts once, not for each tile of a long row.
+                        _ if a.of == Level::Row && tile.cols.start > 0 => {}
+                        _ => self.tiles[k].push(F::fold(a.fold, x)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// # Safety
+    /// The output has the elements of the tile.
+    unsafe fn store(&self, output: usize, truth: bool, x: &[F], level: Level, tile: &Rectangle) {
+        let at = match level {
+            Level::Full => tile.rows.start * self.run.shape.cols + tile.cols.start,
+            // The other tiles of a long row have the same to say.
+            _ if tile.cols.start > 0 => return,
+            _ => tile.rows.start,
+        };
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if truth {
+                let out = slice_mut(self.output::<u8>(output, at), x.len());
+                out.iter_mut().zip(x).for_each(|(o, &x)| *o = (x != F::ZERO) as u8);
+            } else {
+                let stage = self.stages.iter().find(|s| s.0 == output);
+                let to = stage.map_or_else(|| self.output::<F>(output, at), |s| s.1);
+                slice_mut(to, x.len()).copy_from_slice(x);
+            }
+        }
+    }
+
+    /// # Safety
+    /// The input has the elements of the tile.
+    unsafe fn load(&mut self, l: usize, to: usize, tile: &Rectangle) {
+        let (height, width) = (tile.rows.len(), tile.cols.len());
+        let (bound, reach) = (&self.run.loads[l], self.run.code.loads[l].reach);
+        let (at, n) = match reach {
+            Reach::One => (0, 1),
+            Reach::Row => (tile.rows.start, height),
+            Reach::Column => (tile.cols.start, width),
+            Reach::Full => (tile.rows.start * self.run.shape.cols + tile.cols.start, height * width),
+        };
+        let copies = if reach == Reach::Column { height } else { 1 };
+        if let Some(there) = bound.in_place::<F>(at).filter(|_| copies == 1) {
+            self.at[to] = there.cast_mut();
+            return;
+        }
+        let register = self.home[to];
+        self.at[to] = register;
+        // SAFETY: by the caller's promise; the register holds a tile.
+        unsafe {
+            bound.gather(at, slice_mut(register, n));
+            (1..copies).for_each(|r| std::ptr::copy_nonoverlapping(register, register.add(r * width), width));
+        }
+    }
+
+    /// # Safety
+    /// As in [`step`](Worker::step); `row` is that of the row values.
+    unsafe fn map(&self, loops: Loops<F>, i: &Instruction<F>, at: usize, row: usize, n: usize) {
+        let is_vector = |x: Operand| x.level == i.level;
+        // SAFETY: by the caller's promise.
+        unsafe {
+            let vector = |k: usize| slice(self.at[i.x[k].slot].add(at), n);
+            let number = |k: usize| match i.x[k].level {
+                Level::Row => *self.at[i.x[k].slot].add(row),
+                _ => *self.at[i.x[k].slot],
+            };
+            let out = slice_mut(self.at[i.to].add(at), n);
+            match loops {
+                Loops::One(f) => f(vector(0), out),
+                Loops::Two { both, right, left } => match (is_vector(i.x[0]), is_vector(i.x[1])) {
+                    (true, true) => both(vector(0), vector(1), out),
+                    (true, false) => right(vector(0), number(1), out),
+                    (false, _) => left(number(0), vector(1), out),
+                },
+                Loops::Three { all, middle, last, rest } => match (is_vector(i.x[1]), is_vector(i.x[2])) {
+                    (true, true) => all(vector(0), vector(1), vector(2), out),
+                    (false, true) => middle(vector(0), number(1), vector(2), out),
+                    (true, false) => last(vector(0), vector(1), number(2), out),
+                    (false, false) => rest(vector(0), number(1), number(2), out),
+                },
+            }
+        }
+    }
+
+    /// After the last tile of a row within a block: the sums of rows that are longer than a tile.
+    fn end_row(&mut self, tile: &Rectangle, number: usize) {
+        let shape = self.run.shape;
+        for (k, a) in self.run.code.accumulators.iter().enumerate().filter(|(_, a)| a.to == Level::Row) {
+            tree(a.fold, &mut self.tiles[k], 1);
+            let place = number % shape.col_blocks * shape.rows + tile.rows.start;
+            // SAFETY: the partial result of this row in this block.
+            unsafe { *self.run.partial[k].add(place) = self.tiles[k][0] };
+            self.tiles[k].clear();
+        }
+    }
+
+    fn end_block(&mut self, block: &Rectangle, number: usize) {
+        let shape = self.run.shape;
+        for (k, a) in self.run.code.accumulators.iter().enumerate() {
+            match a.to {
+                Level::Columns => {
+                    // Rows that the block did not have are as they were at the start.
+                    let (width, height) = (block.cols.len(), shape.tile_rows);
+                    let place = number / shape.col_blocks * shape.cols + block.cols.start;
+                    // SAFETY: the memory of this accumulator, and the partial results of this block.
+                    unsafe {
+                        let all = slice_mut(self.columns[k], width * height);
+                        tree(a.fold, all, width);
+                        slice_mut(self.run.partial[k].add(place), width).copy_from_slice(&all[..width]);
+                    }
+                }
+                Level::Row => {}
+                _ => {
+                    let mut total = F::identity(a.fold);
+                    if !self.tiles[k].is_empty() {
+                        tree(a.fold, &mut self.tiles[k], 1);
+                        total = self.tiles[k][0];
+                    }
+                    // SAFETY: the partial result of this block.
+                    unsafe { *self.run.partial[k].add(number) = total };
+                }
+            }
+        }
+    }
+}
+
+/// # Safety
+/// There are `n` elements that nobody writes to as long as the slice is used.
+unsafe fn slice<'a, F>(at: *const F, n: usize) -> &'a [F] {
+    // SAFETY: by the caller's promise.
+    unsafe { std::slice::from_raw_parts(at, n) }
+}
+
+/// # Safety
+/// There are `n` elements that nobody else uses as long as the slice is used.
+unsafe fn slice_mut<'a, F>(at: *mut F, n: usize) -> &'a mut [F] {
+    // SAFETY: by the caller's promise.
+    unsafe { std::slice::from_raw_parts_mut(at, n) }
+}

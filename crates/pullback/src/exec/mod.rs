@@ -1,0 +1,132 @@
+//! Graphs as plans: which kernels run in which order over which memory, decided once; run many times.
+
+pub(crate) mod fused;
+mod lower;
+mod order;
+mod profile;
+mod region;
+mod run;
+mod statistics;
+mod storage;
+
+#[cfg(test)]
+mod tests;
+
+pub use profile::{Profile, ProfileRow};
+pub use statistics::Statistics;
+
+use crate::error::{Result, err};
+use crate::graph::Graph;
+use crate::tensor::{Data, Tensor, Value};
+use lower::Program;
+use order::Liveness;
+use region::packed;
+use run::{Frame, is_packed};
+use smallvec::SmallVec;
+use std::borrow::Borrow;
+use std::sync::Mutex;
+use storage::Storage;
+
+/// How to run a graph on concrete tensors. Several threads may run it at once.
+pub(crate) struct Plan {
+    program: Program,
+    storage: Storage,
+    /// Memory of runs that have ended.
+    frames: Mutex<Vec<Frame>>,
+}
+
+impl Plan {
+    /// Plans a graph. The memory of `donated` inputs may be used for other values, where nobody else holds it.
+    pub fn new(graph: &Graph, donated: &[usize]) -> Result<Plan> {
+        match donated.iter().find(|&&k| k >= graph.inputs.len()) {
+            Some(k) => Err(err!(Structure, "there is no input {k} that could be donated")),
+            None => Ok(Plan::of(graph, donated, usize::MAX)),
+        }
+    }
+
+    /// Plans a graph whose outputs from `given` on have memory of their own to go to.
+    fn of(graph: &Graph, donated: &[usize], given: usize) -> Plan {
+        let mut program = Program::new(graph, donated);
+        let order = order::choose(&program);
+        program.reorder(&order);
+        let order: Vec<usize> = (0..order.len()).collect();
+        let storage = Storage::new(&program, &Liveness::new(&program, &order), given);
+        Plan { program, storage, frames: Mutex::new(Vec::new()) }
+    }
+
+    /// Runs the graph.
+    pub fn run<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<Vec<Tensor>> {
+        self.check(inputs)?;
+        let mut frame = self.lease();
+        self.lend(&mut frame, inputs);
+        let values: SmallVec<[Value; 8]> = inputs.iter().map(|t| t.borrow().value()).collect();
+        let outputs = self.finish(&mut frame, &values)?;
+        self.give_back(frame);
+        Ok(outputs)
+    }
+
+    /// Puts donated inputs into their registers, where they are read and not overwritten.
+    fn lend<T: Borrow<Tensor>>(&self, frame: &mut Frame, inputs: &[T]) {
+        for (r, &k) in self.program.donated.iter().enumerate() {
+            frame.values[r] = packed(&inputs[k].borrow().value());
+        }
+    }
+
+    /// Runs the graph on inputs that are handed over: the donated ones are overwritten, unless someone else holds them.
+    pub fn run_owned(&self, mut inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        self.check(&inputs)?;
+        let mut frame = self.lease();
+        for (r, &k) in self.program.donated.iter().enumerate() {
+            frame.values[r] = match is_packed(&inputs[k].value()) {
+                true => taken(&mut inputs[k]),
+                false => packed(&inputs[k].value()),
+            };
+        }
+        let values: SmallVec<[Value; 8]> = inputs.iter().map(Tensor::value).collect();
+        let outputs = self.finish(&mut frame, &values)?;
+        self.give_back(frame);
+        Ok(outputs)
+    }
+
+    fn finish(&self, frame: &mut Frame, values: &[Value]) -> Result<Vec<Tensor>> {
+        let outputs = self.execute(frame, values, &mut [], None)?.into_iter().zip(&self.program.outputs);
+        Ok(outputs.map(|(data, o)| Tensor::new(o.aval.dtype, o.aval.shape.clone(), data)).collect())
+    }
+
+    /// An error unless the inputs are concrete and of the types that the plan was made for.
+    fn check<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<()> {
+        let expected = &self.program.inputs;
+        if inputs.len() != expected.len() {
+            return Err(err!(
+                Structure,
+                "{} inputs were given to a plan of {}",
+                inputs.len(),
+                expected.len()
+            ));
+        }
+        for (k, (x, expected)) in inputs.iter().map(T::borrow).zip(expected).enumerate() {
+            if x.dtype() != expected.dtype || x.node().shape != expected.shape {
+                return Err(err!(
+                    Shape,
+                    "input {k} is planned as {} {:?}, but is {} {:?}",
+                    expected.dtype,
+                    expected.shape,
+                    x.dtype(),
+                    x.shape()
+                ));
+            }
+            if x.data().frame() != 0 {
+                return Err(err!(Value, "input {k} of a plan is not concrete"));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The value of a tensor that is handed over: with its memory, if this is the only handle.
+fn taken(t: &mut Tensor) -> Data {
+    match t.value_mut() {
+        Some((_, own)) => std::mem::replace(own, Data::Gone),
+        None => t.data().clone(),
+    }
+}

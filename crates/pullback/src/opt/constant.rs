@@ -1,0 +1,74 @@
+//! What passes may know of a constant: its value, where it is one that nothing is differentiated through.
+
+use crate::dtype::Scalar;
+use crate::shape::Shape;
+use crate::tensor::{Data, Tensor};
+
+/// Larger constants are not made, compared or read element by element.
+pub(super) const SMALL: usize = 4096;
+
+/// Whether the elements are known and no transform looks at them. Others, such as captured parameters, are only moved around.
+pub(super) fn is_literal(t: &Tensor) -> bool {
+    t.node().deps.is_empty() && matches!(t.data(), Data::Splat(_) | Data::Strided(_))
+}
+
+pub(super) fn is_splat(t: &Tensor) -> bool {
+    is_literal(t) && matches!(t.data(), Data::Splat(_))
+}
+
+/// The repeated element.
+pub(super) fn splat(t: &Tensor) -> Option<Scalar> {
+    is_splat(t).then(|| first(&resized(t, Shape::default())))
+}
+
+/// The same repeated element in another shape.
+pub(super) fn resized(t: &Tensor, shape: Shape) -> Tensor {
+    debug_assert!(is_splat(t));
+    Tensor::new(t.dtype(), shape, t.data().clone())
+}
+
+/// The element of a tensor that has one.
+fn first(t: &Tensor) -> Scalar {
+    match t.dtype() {
+        d if d.is_float() => Scalar::F64(t.to_vec::<f64>()[0]),
+        d if d.is_int() => Scalar::I64(t.to_vec::<i64>()[0]),
+        _ => Scalar::Bool(t.to_vec::<bool>()[0]),
+    }
+}
+
+/// A single element as a repeated one, so that it takes part in everything that literals do.
+pub(super) fn compact(t: &Tensor) -> Option<Tensor> {
+    let single = is_literal(t) && !is_splat(t) && t.numel() == 1;
+    single.then(|| Tensor::full_of(first(t), t.dtype(), t.node().shape.clone()))
+}
+
+/// The elements as words, equal for equal bits (and for any two NaN). One word for a repeated element; none for a large constant.
+pub(super) fn words(t: &Tensor) -> Option<Vec<u64>> {
+    if let Some(v) = splat(t) {
+        return Some(vec![word(v)]);
+    }
+    if !is_literal(t) || t.numel() > SMALL {
+        return None;
+    }
+    Some(match t.dtype().is_float() {
+        true => t.to_vec::<f64>().into_iter().map(|v| word(Scalar::F64(v))).collect(),
+        false => t.to_vec::<i64>().into_iter().map(|v| word(Scalar::I64(v))).collect(),
+    })
+}
+
+fn word(v: Scalar) -> u64 {
+    match v {
+        Scalar::F64(v) if v.is_nan() => f64::NAN.to_bits(),
+        Scalar::F64(v) => v.to_bits(),
+        other => other.to_i64() as u64,
+    }
+}
+
+/// Whether one may stand for the other.
+pub(super) fn equal(a: &Tensor, b: &Tensor) -> bool {
+    if a.address() == b.address() {
+        return true;
+    }
+    let alike = a.dtype() == b.dtype() && a.shape() == b.shape() && is_splat(a) == is_splat(b);
+    alike && words(a).is_some_and(|words_of_a| words(b) == Some(words_of_a))
+}

@@ -1,0 +1,284 @@
+//! Fusion: elementwise operations and reductions over one iteration space become one operation.
+//!
+//! Groups grow along the edges of the graph, then between operations that read the same value, as long as the group has a
+//! [layout] and no value would have to be computed both before and after it. A value that is used outside of its group is an
+//! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
+//! another, and a softmax or a normalisation a third.
+
+use super::{Options, dce};
+use crate::error::Result;
+use crate::exec::fused::Fused;
+use crate::exec::fused::layout::{is_member, layout, repeated};
+use crate::exec::fused::view::{Operands, is_view, operands};
+use crate::graph::{Builder, Graph, Ref, Step};
+use crate::ops::Op;
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap, HashMap};
+use std::sync::Arc;
+
+#[cfg(test)]
+mod tests;
+
+/// Most operations of a group, and most values that it reads: beyond these its registers would leave the cache.
+const MOST_MEMBERS: usize = 96;
+const MOST_INPUTS: usize = 32;
+
+/// The graph with its operations grouped. It never has more of them.
+pub(crate) fn fuse(graph: &Graph) -> Result<Graph> {
+    let mut groups = Groups::new(graph);
+    groups.along_edges();
+    groups.between_siblings();
+    groups.rebuilt()
+}
+
+struct Groups<'a> {
+    graph: &'a Graph,
+    operands: Operands,
+    /// The steps whose results each step reads, views apart, and the steps that read its own.
+    readers: Vec<Vec<usize>>,
+    /// The group of each step, named by one of its members.
+    group: Vec<usize>,
+    members: Vec<Vec<usize>>,
+    can: Vec<bool>,
+}
+
+impl<'a> Groups<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let operands = operands(graph);
+        let mut readers = vec![Vec::new(); graph.len()];
+        for (k, list) in operands.iter().enumerate() {
+            for (base, _) in list {
+                if let Ref::Step(p, _) = *base
+                    && readers[p].last() != Some(&k)
+                {
+                    readers[p].push(k);
+                }
+            }
+        }
+        Groups {
+            graph,
+            readers,
+            operands,
+            group: (0..graph.len()).collect(),
+            members: (0..graph.len()).map(|k| vec![k]).collect(),
+            can: (0..graph.len()).map(|k| is_member(graph, k)).collect(),
+        }
+    }
+
+    /// Joins producers and consumers.
+    fn along_edges(&mut self) {
+        for k in 0..self.graph.len() {
+            for j in 0..self.operands[k].len() {
+                if let (Ref::Step(p, 0), _) = self.operands[k][j] {
+                    self.join(p, k);
+                }
+            }
+        }
+    }
+
+    /// Joins operations that read the same value.
+    fn between_siblings(&mut self) {
+        let mut readers: HashMap<Ref, Vec<usize>> = HashMap::new();
+        for k in (0..self.graph.len()).filter(|&k| self.can[k]) {
+            for (base, view) in &self.operands[k] {
+                if view.axes.iter().any(|a| a.1.is_some()) {
+                    readers.entry(*base).or_default().push(k);
+                }
+            }
+        }
+        // In the order of the graph, so that the result does not depend on the order of a hash table.
+        let mut all: Vec<Vec<usize>> = readers.into_values().filter(|r| r.len() > 1).collect();
+        all.sort_unstable();
+        for list in all {
+            for pair in list.windows(2) {
+                self.join(pair[0], pair[1]);
+            }
+        }
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        let (ga, gb) = (self.group[a], self.group[b]);
+        if ga == gb || !self.can[a] || !self.can[b] {
+            return;
+        }
+        let mut all = [self.members[ga].as_slice(), &self.members[gb]].concat();
+        all.sort_unstable();
+        let fits = all.len() <= MOST_MEMBERS
+            && self.inputs(&all).len() <= MOST_INPUTS
+            && layout(self.graph, &self.operands, &all).is_some()
+            && !self.closes_a_cycle(ga, gb);
+        if fits {
+            self.members[gb].iter().for_each(|&m| self.group[m] = ga);
+            self.members[gb].clear();
+            self.members[ga] = all;
+        }
+    }
+
+    /// Whether a path leads from one of the groups through a third and back into one of them.
+    fn closes_a_cycle(&self, a: usize, b: usize) -> bool {
+        let own = |g: usize| g == a || g == b;
+        let mut seen = vec![false; self.graph.len()];
+        let mut open = vec![a, b];
+        while let Some(g) = open.pop() {
+            for &reader in self.members[g].iter().flat_map(|&m| &self.readers[m]) {
+                let next = self.group[reader];
+                if own(next) {
+                    if !own(g) {
+                        return true;
+                    }
+                } else if !std::mem::replace(&mut seen[next], true) {
+                    open.push(next);
+                }
+            }
+        }
+        false
+    }
+
+    /// What a group reads from outside, numbers apart.
+    fn inputs(&self, members: &[usize]) -> Vec<Ref> {
+        let mut found = Vec::new();
+        for (base, _) in members.iter().flat_map(|&m| &self.operands[m]) {
+            let own = matches!(*base, Ref::Step(k, _) if members.binary_search(&k).is_ok());
+            if !own && !found.contains(base) && repeated(self.graph, *base).is_none() {
+                found.push(*base);
+            }
+        }
+        found
+    }
+
+    fn is_grouped(&self, step: usize) -> bool {
+        self.members[self.group[step]].len() > 1
+    }
+
+    /// Which values exist outside of groups, or are read outside of their own.
+    fn needed(&self) -> Vec<bool> {
+        let mut needed = vec![false; self.graph.len()];
+        let need = |at: Ref, needed: &mut Vec<bool>| {
+            if let Ref::Step(k, _) = at {
+                needed[k] = true;
+            }
+        };
+        self.graph.outputs.iter().for_each(|&a| need(a, &mut needed));
+        for members in self.members.iter().filter(|m| m.len() > 1) {
+            self.inputs(members).into_iter().for_each(|a| need(a, &mut needed));
+        }
+        for (k, step) in self.graph.steps.iter().enumerate().rev().filter(|(k, _)| !self.is_grouped(*k)) {
+            if needed[k] || !is_view(&step.op) {
+                step.args.iter().for_each(|&a| need(a, &mut needed));
+            }
+        }
+        needed
+    }
+
+    /// The graph with one operation for each group.
+    fn rebuilt(&self) -> Result<Graph> {
+        let needed = self.needed();
+        let graph = self.graph;
+        let mut out = Builder::like(graph);
+        let mut moved: HashMap<Ref, Ref> = HashMap::new();
+        for group in self.order(&needed) {
+            let members = &self.members[group];
+            let to = |a: &Ref| moved.get(a).copied().unwrap_or(*a);
+            if let [one] = members[..] {
+                let step = &graph.steps[one];
+                let args = step.args.iter().map(to).collect();
+                let at = out.place(Step { args, ..step.clone() });
+                (0..step.avals.len()).for_each(|slot| {
+                    moved.insert(Ref::Step(one, slot), at.slot(slot));
+                });
+                continue;
+            }
+            let inputs = self.inputs(members);
+            let outputs: Vec<usize> = members.iter().copied().filter(|&m| needed[m]).collect();
+            if outputs.is_empty() {
+                continue;
+            }
+            let body = self.body(members, &inputs, &outputs)?;
+            let avals = outputs.iter().map(|&m| graph.steps[m].avals[0].clone()).collect();
+            let location = graph.steps[outputs[0]].location;
+            let op = Op::Block(Arc::new(Fused::new(body)?));
+            let at = out.place(Step { op, args: inputs.iter().map(to).collect(), avals, location });
+            for (slot, &m) in outputs.iter().enumerate() {
+                moved.insert(Ref::Step(m, 0), at.slot(slot));
+            }
+        }
+        let to = |a: &Ref| match a {
+            Ref::Step(..) => moved.get(a).copied(),
+            other => Some(*other),
+        };
+        let outputs = graph.outputs.iter().map(|a| to(a).expect("an output is needed")).collect();
+        let names = graph.names.iter().filter_map(|(name, a)| Some((name.clone(), to(a)?))).collect();
+        // Numbers have gone into the groups.
+        Ok(dce::dce(&out.finish(outputs, names), &Options::default()))
+    }
+
+    /// Groups and single steps, each after what it reads, otherwise as they were.
+    fn order(&self, needed: &[bool]) -> Vec<usize> {
+        let lives = |k: &usize| needed[*k] || !is_view(&self.graph.steps[*k].op);
+        let heads = || (0..self.graph.len()).filter(lives).filter(|&k| self.group[k] == k);
+        let reads = |g: usize| -> BTreeSet<usize> {
+            let members = &self.members[g];
+            let refs =
+                if members.len() > 1 { self.inputs(members) } else { self.graph.steps[g].args.to_vec() };
+            let steps = refs.into_iter().filter_map(|a| if let Ref::Step(k, _) = a { Some(k) } else { None });
+            steps.map(|k| self.group[k]).collect()
+        };
+        let mut left = vec![0; self.graph.len()];
+        let mut next: Vec<Vec<usize>> = vec![Vec::new(); self.graph.len()];
+        let mut ready = BinaryHeap::new();
+        let last = |g: usize| Reverse((*self.members[g].last().expect("a group has members"), g));
+        for g in heads() {
+            let reads = reads(g);
+            left[g] = reads.len();
+            if reads.is_empty() {
+                ready.push(last(g));
+            }
+            reads.into_iter().for_each(|p| next[p].push(g));
+        }
+        let mut order = Vec::new();
+        while let Some(Reverse((_, g))) = ready.pop() {
+            order.push(g);
+            for &n in &next[g] {
+                left[n] -= 1;
+                if left[n] == 0 {
+                    ready.push(last(n));
+                }
+            }
+        }
+        order
+    }
+
+    /// What a group does, as a graph of its own.
+    fn body(&self, members: &[usize], inputs: &[Ref], outputs: &[usize]) -> Result<Graph> {
+        let graph = self.graph;
+        let mut body = Builder::new(inputs.iter().map(|&a| graph.aval(a)).collect());
+        let mut moved: HashMap<Ref, Ref> =
+            inputs.iter().enumerate().map(|(k, &a)| (a, Ref::Input(k))).collect();
+        for &m in members {
+            for (&arg, (base, _)) in graph.steps[m].args.iter().zip(&self.operands[m]) {
+                if let (Ref::Const(k), false) = (*base, moved.contains_key(base)) {
+                    moved.insert(*base, body.constant(graph.consts[k].clone()));
+                }
+                // The views between the operand and what it reads.
+                let mut chain = Vec::new();
+                let mut at = arg;
+                while !moved.contains_key(&at) {
+                    let Ref::Step(k, _) = at else { unreachable!("a view leads to its base") };
+                    chain.push(k);
+                    at = graph.steps[k].args[0];
+                }
+                for k in chain.into_iter().rev() {
+                    copy(&mut body, &mut moved, &graph.steps[k], k);
+                }
+            }
+            copy(&mut body, &mut moved, &graph.steps[m], m);
+        }
+        let outputs = outputs.iter().map(|&m| moved[&Ref::Step(m, 0)]).collect();
+        Ok(body.finish(outputs, Vec::new()))
+    }
+}
+
+fn copy(body: &mut Builder, moved: &mut HashMap<Ref, Ref>, step: &Step, k: usize) {
+    let args = step.args.iter().map(|a| moved[a]).collect();
+    moved.insert(Ref::Step(k, 0), body.place(Step { args, ..step.clone() }));
+}

@@ -1,0 +1,146 @@
+//! What fusion does, on printed graphs.
+
+use super::*;
+
+/// Fuses a graph given by its lines, and compares the lines of the result.
+#[track_caller]
+fn check(header: &str, before: &[&str], expected: &[&str]) {
+    let wrap = |lines: &[&str]| format!("graph({header}) {{\n  {}\n}}", lines.join("\n  "));
+    let graph: Graph = wrap(before).parse().unwrap_or_else(|e| panic!("{e}"));
+    let fused = fuse(&graph).unwrap();
+    fused.verify().unwrap();
+    assert!(fused.len() <= graph.len());
+    let text = fused.to_string();
+    assert_eq!(text, wrap(expected));
+    assert_eq!(text.parse::<Graph>().unwrap().to_string(), text, "a group is read back");
+}
+
+#[test]
+fn a_chain_becomes_one_operation() {
+    check(
+        "x0: f32[4], x1: f32[4]",
+        &[
+            "%0 = mul(x0, x1) : f32[4]",
+            "%1 = exp(%0) : f32[4]",
+            "%2 = sum(%1) {axes: [0]} : f32[]",
+            "return %2",
+        ],
+        &[
+            "%0 = fused(x0, x1) : (f32[])",
+            "  graph(x0: f32[4], x1: f32[4]) {",
+            "    %0 = mul(x0, x1) : f32[4]",
+            "    %1 = exp(%0) : f32[4]",
+            "    %2 = sum(%1) {axes: [0]} : f32[]",
+            "    return %2",
+            "  }",
+            "return %0",
+        ],
+    );
+}
+
+#[test]
+fn what_is_used_outside_is_an_output() {
+    check(
+        "x0: f32[4, 4]",
+        &[
+            "%0 = tanh(x0) : f32[4, 4]",
+            "%1 = neg(%0) : f32[4, 4]",
+            "%2 = softmax(%0) : f32[4, 4]",
+            "return %1, %2",
+        ],
+        &[
+            "%0 = fused(x0) : (f32[4, 4], f32[4, 4])",
+            "  graph(x0: f32[4, 4]) {",
+            "    %0 = tanh(x0) : f32[4, 4]",
+            "    %1 = neg(%0) : f32[4, 4]",
+            "    return %0, %1",
+            "  }",
+            "%1 = softmax(%0) : f32[4, 4]",
+            "return %0.1, %1",
+        ],
+    );
+}
+
+#[test]
+fn nothing_is_computed_both_before_and_after_a_group() {
+    // The first and the last operation cannot be one: the softmax in between reads the one, and is read by the other.
+    let lines = [
+        "%0 = exp(x0) : f32[4, 4]",
+        "%1 = softmax(%0) : f32[4, 4]",
+        "%2 = add(%0, %1) : f32[4, 4]",
+        "return %2",
+    ];
+    check("x0: f32[4, 4]", &lines, &lines);
+}
+
+#[test]
+fn views_and_numbers_go_into_the_group_and_rows_are_seen_whole() {
+    check(
+        "x0: f32[5, 8]",
+        &[
+            "c0 = constant 0.5 : f32[5, 8]",
+            "%0 = max(x0) {axes: [1]} : f32[5]",
+            "%1 = reshape(%0) {to: [5, 1]} : f32[5, 1]",
+            "%2 = broadcast_to(%1) {to: [5, 8]} : f32[5, 8]",
+            "%3 = sub(x0, %2) : f32[5, 8]",
+            "%4 = mul(%3, c0) : f32[5, 8]",
+            "return %4",
+        ],
+        &[
+            "%0 = fused(x0) : (f32[5, 8])",
+            "  graph(x0: f32[5, 8]) {",
+            "    c0 = constant 0.5 : f32[5, 8]",
+            "    %0 = max(x0) {axes: [1]} : f32[5]",
+            "    %1 = reshape(%0) {to: [5, 1]} : f32[5, 1]",
+            "    %2 = broadcast_to(%1) {to: [5, 8]} : f32[5, 8]",
+            "    %3 = sub(x0, %2) : f32[5, 8]",
+            "    %4 = mul(%3, c0) : f32[5, 8]",
+            "    return %4",
+            "  }",
+            "return %0",
+        ],
+    );
+}
+
+#[test]
+fn operations_that_read_the_same_value_are_joined() {
+    check(
+        "x0: f64[9]",
+        &["%0 = exp(x0) : f64[9]", "%1 = sin(x0) : f64[9]", "return %0, %1"],
+        &[
+            "%0 = fused(x0) : (f64[9], f64[9])",
+            "  graph(x0: f64[9]) {",
+            "    %0 = exp(x0) : f64[9]",
+            "    %1 = sin(x0) : f64[9]",
+            "    return %0, %1",
+            "  }",
+            "return %0, %0.1",
+        ],
+    );
+}
+
+#[test]
+fn what_has_no_common_space_stays_apart() {
+    // A sum over the first axis is complete only at the end of a group, so that nothing in it can use the sum.
+    let lines = [
+        "%0 = sum(x0) {axes: [0]} : f32[8]",
+        "%1 = broadcast_to(%0) {to: [5, 8]} : f32[5, 8]",
+        "%2 = sub(x0, %1) : f32[5, 8]",
+        "return %2",
+    ];
+    check("x0: f32[5, 8]", &lines, &lines);
+    // Neither have rows that are too long to be kept, numbers of different types, or integers.
+    let lines = [
+        "%0 = sum(x0) {axes: [1]} : f32[2]",
+        "%1 = reshape(%0) {to: [2, 1]} : f32[2, 1]",
+        "%2 = broadcast_to(%1) {to: [2, 9000]} : f32[2, 9000]",
+        "%3 = sub(x0, %2) : f32[2, 9000]",
+        "return %3",
+    ];
+    check("x0: f32[2, 9000]", &lines, &lines);
+    let lines =
+        ["%0 = exp(x0) : f32[4]", "%1 = cast(%0) {to: f64} : f64[4]", "%2 = sin(%1) : f64[4]", "return %2"];
+    check("x0: f32[4]", &lines, &lines);
+    let lines = ["%0 = neg(x0) : i64[4]", "%1 = mul(%0, x0) : i64[4]", "return %1"];
+    check("x0: i64[4]", &lines, &lines);
+}

@@ -1,0 +1,108 @@
+//! What passes count of a graph: who reads what, and the memory that is alive while each operation runs.
+
+use crate::graph::{Graph, Ref, Step};
+use crate::ops::Op;
+
+/// Whether the result is the input seen another way, so that it needs neither work nor memory.
+pub(super) fn is_view(op: &Op) -> bool {
+    matches!(
+        op,
+        Op::Identity(_)
+            | Op::StopGradient(_)
+            | Op::Reshape(_)
+            | Op::Permute(_)
+            | Op::Broadcast(_)
+            | Op::Slice(_)
+    )
+}
+
+/// How many operations read the values of each operation, and one more for each output that it is.
+pub(super) fn use_counts(graph: &Graph) -> Vec<usize> {
+    let mut counts = vec![0; graph.len()];
+    for step in &graph.steps {
+        for (k, a) in step.args.iter().enumerate() {
+            if let Ref::Step(j, _) = *a
+                && !step.args[..k].contains(a)
+            {
+                counts[j] += 1;
+            }
+        }
+    }
+    for a in &graph.outputs {
+        if let Ref::Step(j, _) = *a {
+            counts[j] += 1;
+        }
+    }
+    counts
+}
+
+/// Operations, those of the graphs inside included.
+pub(super) fn operations(graph: &Graph) -> usize {
+    let inside = |step: &Step| step.op.region().map_or(0, |r| r.bodies().iter().map(|b| operations(b)).sum());
+    graph.len() + graph.steps.iter().map(inside).sum::<usize>()
+}
+
+/// Where the elements of a step's results lie: its own memory, or that of the step it is a view of; `None` for a view of an input.
+pub(super) fn roots(graph: &Graph) -> Vec<Option<usize>> {
+    let mut roots: Vec<Option<usize>> = Vec::with_capacity(graph.len());
+    for (k, step) in graph.steps.iter().enumerate() {
+        roots.push(match is_view(&step.op) {
+            false => Some(k),
+            true => match step.args[0] {
+                Ref::Step(j, _) => roots[j],
+                _ => None,
+            },
+        });
+    }
+    roots
+}
+
+/// The bytes of a step's results.
+pub(super) fn bytes(graph: &Graph, k: usize) -> usize {
+    graph.steps[k].avals.iter().map(|a| a.shape.numel() * a.dtype.size()).sum()
+}
+
+/// The last step that reads the memory of each step; the length of the graph if an output does.
+pub(super) fn last_reads(graph: &Graph, roots: &[Option<usize>]) -> Vec<usize> {
+    let mut last: Vec<usize> = (0..graph.len()).collect();
+    let mut read = |a: &Ref, at: usize| {
+        if let Ref::Step(j, _) = *a
+            && let Some(root) = roots[j]
+        {
+            last[root] = at;
+        }
+    };
+    for (k, step) in graph.steps.iter().enumerate() {
+        step.args.iter().for_each(|a| read(a, k));
+    }
+    graph.outputs.iter().for_each(|a| read(a, graph.len()));
+    last
+}
+
+/// The bytes alive inside of an operation that runs other graphs.
+pub(super) fn inside(step: &Step) -> usize {
+    step.op.region().map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
+}
+
+/// The bytes alive while each step runs. Inputs and constants are not counted.
+pub(super) fn profile(graph: &Graph) -> Vec<usize> {
+    let roots = roots(graph);
+    let last = last_reads(graph, &roots);
+    let mut dying = vec![0; graph.len() + 1];
+    let mut live = 0;
+    let during = |(k, step): (usize, &Step)| {
+        if roots[k] == Some(k) {
+            live += bytes(graph, k);
+            dying[last[k]] += bytes(graph, k);
+        }
+        let now = live + inside(step);
+        live -= dying[k];
+        now
+    };
+    graph.steps.iter().enumerate().map(during).collect()
+}
+
+/// The most bytes alive at once.
+pub(super) fn peak(graph: &Graph) -> usize {
+    profile(graph).into_iter().max().unwrap_or(0)
+}

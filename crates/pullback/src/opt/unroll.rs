@@ -1,0 +1,38 @@
+//! Unrolling: the step of a loop that has one, in the place of the loop.
+
+use super::Options;
+use super::inline::spliced;
+use super::rewrite::{Refs, Rewrite, rewrite_all};
+use crate::graph::{Graph, Ref, Region};
+use crate::ops::{Region as Part, Reshape, Slice};
+
+/// Replaces loops of one step. Its items are slices of the stacked inputs, and its outputs stacks of one.
+pub(super) fn unroll(graph: &Graph, _: &Options) -> Graph {
+    rewrite_all(graph, |w, step| match step.op.region()? {
+        Region::Scan { body, state, items, from, to, stacks } if from + 1 == to => {
+            let mut inputs = step.args.to_vec();
+            for a in &mut inputs[state..state + items] {
+                *a = item(w, *a, from);
+            }
+            let mut outputs = spliced(w, &body, &inputs);
+            let stacked: Refs = outputs.drain(state..).collect();
+            if stacks {
+                outputs.extend(stacked.into_iter().map(|y| {
+                    let to = w.shape(y).inserted(0, 1);
+                    w.push(Reshape { to }, &[y])
+                }));
+            }
+            Some(outputs)
+        }
+        _ => None,
+    })
+}
+
+/// The slice `k` along the first axis.
+fn item(w: &mut Rewrite, stacked: Ref, k: usize) -> Ref {
+    let shape = w.shape(stacked);
+    let rest = shape[1..].iter().map(|&n| (0, 1, n));
+    let axes = std::iter::once((k, 1, 1)).chain(rest).collect();
+    let slice = w.push(Slice { region: Part { axes } }, &[stacked]);
+    w.push(Reshape { to: shape.without(&[0]) }, &[slice])
+}

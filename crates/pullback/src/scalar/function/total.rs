@@ -1,0 +1,164 @@
+//! Sums of a compiled function over points that have some of their inputs in common.
+
+use super::program::Program;
+use super::{Function, OutsideBranch, evaluate};
+
+/// `Σ f(shared, point)` over many points, from [`Function::total`].
+#[derive(Debug)]
+pub struct Total {
+    function: Function,
+    program: Program,
+    shared: usize,
+}
+
+impl Function {
+    /// The function with only some of its outputs, in the given order; what the others alone need is dropped.
+    ///
+    /// ```
+    /// use pullback::scalar::{Function, Real};
+    /// fn f<T: Real>(x: &[T]) -> T {
+    ///     x[0] * x[0] + x[1].exp()
+    /// }
+    /// let gradient = Function::record(f, 2).gradient_function().select([0]);
+    /// assert_eq!(gradient.evaluate(&[3.0, 0.0]), [6.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such output.
+    pub fn select(&self, outputs: impl IntoIterator<Item = usize>) -> Function {
+        let mut graph = self.graph.clone();
+        graph.outputs = outputs.into_iter().map(|k| self.graph.outputs[k]).collect();
+        Self::from_graph(graph.pruned())
+    }
+
+    /// The sum of this function over many points that share their first `shared` inputs: the loss of a model over its data.
+    ///
+    /// The gradient with respect to what is shared is the same sum, of the gradient function:
+    ///
+    /// ```
+    /// use pullback::scalar::{Function, Real};
+    /// /// The squared error of a line at one point of the data.
+    /// fn error<T: Real>(x: &[T]) -> T {
+    ///     let [slope, offset, at, seen] = [x[0], x[1], x[2], x[3]];
+    ///     (slope * at + offset - seen).powi(2)
+    /// }
+    /// let error = Function::record(error, 4);
+    /// let data = [0.0, 1.0, 1.0, 3.0, 2.0, 5.0];
+    /// assert_eq!(error.total(2).evaluate(&[2.0, 1.0], &data), [0.0]);
+    /// let gradient = error.gradient_function().select(0..2).total(2);
+    /// assert_eq!(gradient.evaluate(&[2.0, 0.0], &data), [-6.0, -6.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the function has fewer inputs than `shared`.
+    pub fn total(&self, shared: usize) -> Total {
+        assert!(shared <= self.inputs(), "total: the function has {} inputs", self.inputs());
+        let function = Self::from_graph(self.graph.clone());
+        Total { program: Program::with_kept_inputs(&self.graph, shared), function, shared }
+    }
+}
+
+impl Total {
+    /// The sum of each output over the points, which follow one another in `points` without the inputs that they share.
+    /// The result does not depend on the number of threads.
+    ///
+    /// # Panics
+    /// If the lengths do not fit the function, or a point is [outside the recorded branch](OutsideBranch).
+    #[track_caller]
+    pub fn evaluate(&self, shared: &[f64], points: &[f64]) -> Vec<f64> {
+        let mut sums = vec![0.0; self.function.outputs()];
+        match self.try_evaluate_into(shared, points, &mut sums) {
+            Ok(()) => sums,
+            Err(outside) => panic!("{outside}"),
+        }
+    }
+
+    /// As [`evaluate`](Self::evaluate), into a buffer.
+    ///
+    /// # Panics
+    /// If the lengths do not fit the function, or it has no inputs but shared ones.
+    pub fn try_evaluate_into(
+        &self,
+        shared: &[f64],
+        points: &[f64],
+        sums: &mut [f64],
+    ) -> Result<(), OutsideBranch> {
+        let own = self.function.inputs() - self.shared;
+        assert_eq!(shared.len(), self.shared, "the points share {} inputs", self.shared);
+        assert!(own > 0, "a total is over points with inputs of their own");
+        assert!(points.len().is_multiple_of(own), "points of {own} coordinates each are needed");
+        assert_eq!(
+            sums.len(),
+            self.function.outputs(),
+            "the function has {} outputs",
+            self.function.outputs()
+        );
+        match evaluate::sums(&self.program, shared, own, points, sums, points.len() / own) {
+            None => Ok(()),
+            Some(failure) => Err(self.function.outside(failure)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::number::Number;
+    use crate::scalar::Real;
+
+    /// Two shared inputs, two own ones; a value that takes a logarithm for a branch.
+    fn f<T: Real>(x: &[T]) -> T {
+        let y = (x[0] * x[2]).sin() + x[1] * x[3];
+        if x[3] < 10.0 { y * y } else { y.ln() }
+    }
+
+    fn points(n: usize) -> Vec<f64> {
+        (1..=2 * n).map(|k| (k as f64 * 0.618_033_988_749_894_9).fract()).collect()
+    }
+
+    #[test]
+    fn a_total_is_the_sum_over_points() {
+        let function = Function::record(f, 4);
+        let gradient = function.gradient_function().select(0..2);
+        let shared = [0.75, -1.25];
+        // Less than a block, a block and a bit, several groups.
+        for n in [0, 1, 63, 64, 65, 100_001] {
+            let points = points(n);
+            let mut expected = [0.0; 2];
+            for own in points.chunks(2) {
+                let g = gradient.evaluate(&[shared[0], shared[1], own[0], own[1]]);
+                expected = [expected[0] + g[0], expected[1] + g[1]];
+            }
+            let found = gradient.total(2).evaluate(&shared, &points);
+            for (a, b) in found.iter().zip(expected) {
+                // The order of the terms differs.
+                assert!((a - b).abs() <= 1e-12 * (1.0 + b.abs()), "{n} points: {a} and {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_total_finds_the_first_point_outside_the_branch() {
+        let total = Function::record(f, 4).total(2);
+        let mut points = points(100_000);
+        points[2 * 70_000 + 1] = 11.0;
+        points[2 * 90_000 + 1] = 11.0;
+        let outside = total.try_evaluate_into(&[1.0, 1.0], &points, &mut [0.0]).unwrap_err();
+        assert_eq!(outside.point, 70_000);
+    }
+
+    #[test]
+    fn what_was_not_selected_is_dropped() {
+        let both = Function::record(|x| [x[0].sin(), x[0].exp().sqrt()], 1);
+        let first = both.select([0]);
+        assert_eq!((first.outputs(), first.operations()), (1, 1));
+        let twice = both.select([1, 1]);
+        assert_eq!(twice.evaluate(&[0.0]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn outputs_that_are_constants_are_summed_too() {
+        let curvature = Function::record(|x| (x[0] - x[1]) * (x[0] - x[1]), 2).hessian_function().select([0]);
+        assert_eq!(curvature.total(1).evaluate(&[3.0], &[1.0; 100]), [200.0]);
+    }
+}

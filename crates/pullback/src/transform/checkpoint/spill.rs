@@ -1,0 +1,141 @@
+//! Values in a temporary file.
+
+use crate::error::{Error, Result, err};
+use crate::ops::Aval;
+use crate::shape::Strides;
+use crate::tensor::buffer::Buffer;
+use crate::tensor::{Data, Strided, Tensor};
+use crate::transform::vmap::mapped;
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Values of which as many as can be lie in a file, without their histories. The file goes when this is dropped.
+///
+/// The file holds whole buffers, so that a view comes back as the view that it was: for another layout, kernels might add in
+/// another order, and round otherwise.
+pub(super) struct Spill {
+    file: Temporary,
+    /// The lengths of the buffers in bytes, in the order of the file.
+    buffers: Vec<usize>,
+    places: Vec<Place>,
+}
+
+/// Where a value is.
+enum Place {
+    /// In memory: a number without a buffer, or a value of an outer transform, of which the elements are not all.
+    Memory(Tensor),
+    /// A view of a buffer of the file.
+    View { aval: Aval, buffer: usize, offset: usize, strides: Strides },
+    /// The values of all lanes of the `vmap` of this level.
+    Lanes(u64, Box<Place>),
+}
+
+impl Spill {
+    pub fn new(dir: &Path, values: &[Tensor]) -> Result<Spill> {
+        let mut buffers = Vec::new();
+        let places = values.iter().map(|t| place(&t.bare(), &mut buffers)).collect();
+        let lengths = buffers.iter().map(|b| b.slice::<u8>().len()).collect();
+        Ok(Spill { file: Temporary::new(dir, &buffers)?, buffers: lengths, places })
+    }
+
+    /// The values again, bit by bit.
+    pub fn load(&self) -> Result<Vec<Tensor>> {
+        let buffers = self.file.read(&self.buffers)?;
+        Ok(self.places.iter().map(|p| p.value(&buffers)).collect())
+    }
+}
+
+fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Place {
+    match t.data() {
+        Data::Strided(Strided { buffer, offset, strides }) => {
+            let start = |b: &Buffer| b.slice::<u8>().as_ptr();
+            let known = buffers.iter().position(|b| start(b) == start(buffer));
+            let at = known.unwrap_or_else(|| {
+                buffers.push(buffer.clone());
+                buffers.len() - 1
+            });
+            let aval = Aval { dtype: t.dtype(), shape: t.node().shape.clone() };
+            Place::View { aval, buffer: at, offset: *offset, strides: strides.clone() }
+        }
+        Data::Mapped(m) if m.value.node().deps.is_empty() => {
+            Place::Lanes(m.level, Box::new(place(&m.value, buffers)))
+        }
+        _ => Place::Memory(t.clone()),
+    }
+}
+
+impl Place {
+    fn value(&self, buffers: &[Buffer]) -> Tensor {
+        match self {
+            Place::Memory(t) => t.clone(),
+            Place::Lanes(level, all) => mapped(all.value(buffers), *level),
+            Place::View { aval, buffer, offset, strides } => {
+                let (buffer, strides) = (buffers[*buffer].clone(), strides.clone());
+                let data = Data::Strided(Strided { buffer, offset: *offset, strides });
+                Tensor::new(aval.dtype, aval.shape.clone(), data)
+            }
+        }
+    }
+}
+
+/// A file that nobody else writes, removed when this is dropped; none if there is nothing to write.
+struct Temporary(Option<PathBuf>);
+
+impl Temporary {
+    fn new(dir: &Path, buffers: &[Buffer]) -> Result<Temporary> {
+        static FILES: AtomicU64 = AtomicU64::new(0);
+        if buffers.is_empty() {
+            return Ok(Temporary(None));
+        }
+        let name = format!("pullback-{}-{}.residuals", std::process::id(), FILES.fetch_add(1, Relaxed));
+        let path = dir.join(name);
+        let full = |e: io::Error| {
+            let bytes: usize = buffers.iter().map(|b| b.slice::<u8>().len()).sum();
+            err!(
+                Io,
+                "{}: the {bytes} bytes that are kept for the pullback cannot be written: {e}; choose another directory to \
+                 offload to, or keep them in memory",
+                path.display()
+            )
+        };
+        // One that is there already belongs to somebody else.
+        let mut file = File::create_new(&path).map_err(full)?;
+        let temporary = Temporary(Some(path.clone()));
+        buffers.iter().try_for_each(|b| file.write_all(b.slice())).map_err(full)?;
+        Ok(temporary)
+    }
+
+    fn read(&self, lengths: &[usize]) -> Result<Vec<Buffer>> {
+        let Some(path) = &self.0 else { return Ok(Vec::new()) };
+        let read = || {
+            // It is not held open: there may be more records than a process may have files.
+            let mut file = File::open(path)?;
+            let next = |&bytes: &usize| {
+                let mut buffer = Buffer::new(bytes);
+                let to = buffer.slice_mut::<u8>().expect("a new buffer has one holder");
+                file.read_exact(&mut to[..bytes]).map(|()| buffer)
+            };
+            lengths.iter().map(next).collect::<io::Result<Vec<Buffer>>>()
+        };
+        let lost = |e: io::Error| -> Error {
+            err!(
+                Io,
+                "{}: the values that were offloaded for the pullback cannot be read back: {e}; the file must stay as it is \
+                 until the gradient is computed",
+                path.display()
+            )
+        };
+        read().map_err(lost)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if let Some(path) = &self.0 {
+            // Nobody is there to be told, and what is left is a file in a directory for such files.
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! A compiled graph as an operation: the plan where values are known, the operations where a transform looks on.
+
+use crate::error::Result;
+use crate::exec::{Plan, Profile, Statistics};
+use crate::graph::{Graph, trace_leaves};
+use crate::ops::Aval;
+use crate::opt::{Options, Report, fuse};
+use crate::tape::{Level, Seeds, Walk, pull};
+use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+
+/// Which inputs want a cotangent, and which outputs bring one.
+type Pattern = (Vec<bool>, Vec<bool>);
+
+/// A graph with its plan, and the plans of its pullbacks.
+pub(super) struct Compiled {
+    graph: Arc<Graph>,
+    optimised: Graph,
+    report: Report,
+    plan: Plan,
+    options: Options,
+    pullbacks: Mutex<HashMap<Pattern, Arc<Compiled>>>,
+    itself: Weak<Compiled>,
+}
+
+impl Compiled {
+    pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
+        let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
+        let optimised = fuse(&optimised)?;
+        let plan = Plan::new(&optimised, donated)?;
+        Ok(Arc::new_cyclic(|itself| Compiled {
+            graph: Arc::new(graph),
+            optimised,
+            report,
+            plan,
+            options: options.clone(),
+            pullbacks: Mutex::default(),
+            itself: itself.clone(),
+        }))
+    }
+
+    /// The graph as it was traced.
+    pub fn graph(&self) -> &Arc<Graph> {
+        &self.graph
+    }
+
+    /// What the passes did before operations were fused.
+    pub fn report(&self) -> &Report {
+        &self.report
+    }
+
+    pub fn statistics(&self) -> Statistics {
+        self.plan.statistics()
+    }
+
+    /// Where the time goes.
+    pub fn profile(&self, inputs: &[Tensor]) -> Result<Profile> {
+        self.plan.profile(inputs)
+    }
+
+    fn block(&self) -> Arc<dyn Block> {
+        self.itself.upgrade().expect("a compiled graph is held by whoever runs it")
+    }
+
+    /// The graph as it runs.
+    pub fn optimised(&self) -> &Graph {
+        &self.optimised
+    }
+
+    pub fn apply(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        if inputs.iter().all(|t| is_plain(t)) {
+            return self.plan.run(inputs);
+        }
+        bind_block(self.block(), inputs)
+    }
+
+    /// [`apply`](Compiled::apply) to inputs that are handed over.
+    pub fn apply_owned(&self, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        if inputs.iter().all(is_plain) {
+            return self.plan.run_owned(inputs);
+        }
+        bind_block(self.block(), &inputs.iter().collect::<Vec<_>>())
+    }
+
+    /// The graph from the inputs and the cotangents that there are to the cotangents that are wanted.
+    fn pullback_graph(&self, (wanted, given): &Pattern) -> Result<Graph> {
+        let n = self.graph.inputs.len();
+        let outputs = self.graph.types();
+        let cotangents = outputs.into_iter().zip(given).filter(|(_, given)| **given).map(|(t, _)| t);
+        let types: Vec<Aval> = self.graph.inputs.iter().cloned().chain(cotangents).collect();
+        trace_leaves(
+            |all| {
+                let (x, g) = all.split_at(n);
+                pulled(&self.graph, x, g, wanted, given)
+            },
+            types,
+        )
+    }
+
+    fn pullback_for(&self, pattern: Pattern) -> Result<Arc<Compiled>> {
+        let pullbacks = || self.pullbacks.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(known) = pullbacks().get(&pattern) {
+            return Ok(known.clone());
+        }
+        let compiled = Compiled::new(self.pullback_graph(&pattern)?, &[], &self.options)?;
+        pullbacks().insert(pattern, compiled.clone());
+        Ok(compiled)
+    }
+}
+
+/// Whether no transform looks on: nothing has to be recorded.
+fn is_plain(t: &Tensor) -> bool {
+    t.data().frame() == 0 && t.node().deps.is_empty()
+}
+
+/// Cotangents of the wanted inputs; zeros where there is no connection.
+fn pulled(graph: &Graph, x: &[Tensor], g: &[Tensor], wanted: &[bool], given: &[bool]) -> Result<Vec<Tensor>> {
+    let level = Level::new();
+    let leaf = |(x, wanted): (&Tensor, &bool)| if *wanted { x.leaf(level.id()) } else { x.clone() };
+    let leaves: Vec<Tensor> = x.iter().zip(wanted).map(leaf).collect();
+    let outputs = graph.eval(&leaves)?;
+    let mut seeds = Seeds::new();
+    for (y, g) in outputs.iter().zip(given).filter(|(_, given)| **given).map(|(y, _)| y).zip(g) {
+        if y.node().deps.contains(level.id()) {
+            seeds.push((y.link(), g.clone()));
+        }
+    }
+    drop(outputs);
+    let mut found: HashMap<u64, Tensor> = HashMap::new();
+    pull(level.id(), seeds, |link, g| {
+        if link.node().leaf_of == level.id() {
+            found.insert(link.node().id, g.clone());
+        }
+        Ok(Walk::On)
+    })?;
+    let mut cotangent =
+        |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
+    Ok(leaves.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(t, _)| cotangent(t)).collect())
+}
+
+impl Block for Compiled {
+    fn name(&self) -> &'static str {
+        "compiled"
+    }
+
+    /// Under a transform the body is what it is made of; so a traced one is traced in place, and optimised with what is around it.
+    fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
+        match x.iter().all(|t| t.data().frame() == 0) {
+            true => self.plan.run(x),
+            false => self.graph.eval(x),
+        }
+    }
+
+    fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+        let wanted: Vec<bool> = at.inputs.iter().map(|i| i.node().deps.contains(at.level)).collect();
+        let given: Vec<bool> =
+            (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();
+        let x = at.x();
+        let inputs: Vec<&Tensor> = x.iter().chain(gs.iter().flatten()).collect();
+        let links = at.inputs.iter().zip(&wanted).filter(|(_, wanted)| **wanted).map(|(i, _)| i.link());
+        let links: Vec<Link> = links.collect();
+        let cotangents = self.pullback_for((wanted, given))?.apply(&inputs)?;
+        Ok(links.into_iter().zip(cotangents).collect())
+    }
+}

@@ -1,0 +1,216 @@
+//! Compiled functions: equal to eager ones under every transform, traced once for each signature, honest about what they cannot do.
+
+use pullback::prelude::*;
+use pullback::{ErrorKind, Statics};
+
+fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
+    assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()));
+    let worst = (a - b).abs().max().item();
+    assert!(worst <= tolerance, "{worst} apart:\n{a}\n{b}");
+}
+
+fn f(x: &Tensor) -> Tensor {
+    (x.sin() * x + x.square().mean()).exp().sum()
+}
+
+#[test]
+fn every_transform_applies_to_a_compiled_function() {
+    let x = Tensor::from([0.1, 0.2, 0.3]);
+    let t = Tensor::from([1.0, -1.0, 0.5]);
+    let c = compile(f);
+    let call = |x: &Tensor| c.call(x);
+    close(&grad(call)(&x), &grad(f)(&x), 1e-12);
+    close(&jvp(call, &x, &t).1, &jvp(f, &x, &t).1, 1e-12);
+    close(&hessian(call)(&x), &hessian(f)(&x), 1e-11);
+    close(&hvp(call, &x, &t), &hvp(f, &x, &t), 1e-11);
+    let xs = Tensor::from([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]);
+    close(&vmap(call)(&xs), &vmap(f)(&xs), 1e-12);
+    close(&vmap(grad(call))(&xs), &vmap(grad(f))(&xs), 1e-12);
+    close(&grad(checkpoint(call))(&x), &grad(f)(&x), 1e-12);
+    let third = |f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor| grad(grad(grad(|x: &Tensor| f(x))))(x);
+    let s = Tensor::scalar(0.7);
+    let g = |x: &Tensor| x.sin().exp();
+    let cg = compile(g);
+    close(&third(&|x| cg.call(x), &s), &third(&g, &s), 1e-11);
+}
+
+#[test]
+fn transforms_can_be_compiled() {
+    let x = Tensor::from([0.1, 0.2, 0.3]);
+    close(&compile(grad(f)).call(&x), &grad(f)(&x), 1e-12);
+    close(&compile(hessian(f)).call(&x), &hessian(f)(&x), 1e-11);
+    let xs = Tensor::from([[0.1, 0.2, 0.3], [0.4, 0.5, 0.6]]);
+    close(&compile(vmap(grad(f))).call(&xs), &vmap(grad(f))(&xs), 1e-12);
+    let inside = |x: &Tensor| checkpoint(f)(x) * 2.0;
+    close(&compile(grad(inside)).call(&x), &grad(inside)(&x), 1e-12);
+    let inner = compile(f);
+    let outer = compile(|x: &Tensor| inner.call(x).ln());
+    close(&outer.call(&x), &f(&x).ln(), 1e-12);
+    close(&grad(|x: &Tensor| outer.call(x))(&x), &grad(|x: &Tensor| f(x).ln())(&x), 1e-12);
+}
+
+#[test]
+fn loops_and_branches_run_inside() {
+    let f = |x: &Tensor| {
+        let (last, all) = scan(|s: &Tensor, x: &Tensor| ((s * x).sin(), s + x), &x.sum(), x);
+        let chosen = cond(&last.gt(0.2), |y: &Tensor| y.square(), |y: &Tensor| y * 3.0, &all);
+        let end = while_loop_bounded(9, |x: &Tensor| x.abs().gt(1.0), |x: &Tensor| x * 0.5, &last);
+        chosen.sum() + end
+    };
+    let g = value_and_grad(f);
+    for x in [Tensor::from([0.5, 1.5, 2.5]), Tensor::from([-0.5, -0.1, 0.2])] {
+        let (c, e) = (compile(&g).call(&x), g(&x));
+        close(&c.0, &e.0, 1e-12);
+        close(&c.1, &e.1, 1e-12);
+    }
+}
+
+#[test]
+fn captured_tensors_get_their_gradients() {
+    let w = Tensor::from([2.0, 3.0]).requires_grad();
+    let c = compile(|x: &Tensor| (x * &w).sum());
+    c.call(&Tensor::from([10.0, 20.0])).backward();
+    assert_eq!(w.grad().unwrap().to_vec::<f64>(), [10.0, 20.0]);
+    let through = |w: &Tensor| compile(|x: &Tensor| (x * w).sum()).call(&Tensor::from([1.0, 2.0]));
+    assert_eq!(grad(through)(&Tensor::from([0.0, 0.0])).to_vec::<f64>(), [1.0, 2.0]);
+}
+
+#[test]
+fn outputs_may_be_inputs_constants_and_integers() {
+    let c = compile(|x: &Tensor| (x.clone(), Tensor::from([1, 2]), x.argmax(0), x + 1.0));
+    let x = Tensor::from([3.0, 1.0]);
+    let (a, b, k, y) = c.call(&x);
+    assert_eq!(a.to_vec::<f64>(), [3.0, 1.0]);
+    assert_eq!(b.to_vec::<i64>(), [1, 2]);
+    assert_eq!(k.item(), 0.0);
+    assert_eq!(y.to_vec::<f64>(), [4.0, 2.0]);
+    let g = grad(|x: &Tensor| c.call(x).3.sum())(&x);
+    assert_eq!(g.to_vec::<f64>(), [1.0, 1.0]);
+}
+
+#[test]
+fn a_signature_is_traced_once() {
+    let c = compile(|x: &Tensor| x.exp());
+    for n in [2, 3, 2, 3, 2] {
+        assert_eq!(c.call(&Tensor::zeros([n])).numel(), n);
+    }
+    assert_eq!(c.traces(), 2);
+    c.call(&Tensor::zeros([2]).cast(DType::F32));
+    assert_eq!(c.traces(), 3);
+    assert_eq!(c.reasons().last().unwrap(), "the input is f32[2], and was f64[2]");
+    let few = compile(|x: &Tensor| x.exp()).keep(1);
+    for n in [2, 3, 2] {
+        few.call(&Tensor::zeros([n]));
+    }
+    assert_eq!(few.traces(), 3, "one is kept");
+}
+
+#[derive(Tree)]
+struct Layer {
+    weight: Tensor,
+    scale: f64,
+    #[tree(skip)]
+    power: i32,
+}
+
+#[test]
+fn static_parts_belong_to_the_signature() {
+    let c = compile(|l: &Layer| &l.weight * l.scale * f64::from(l.power));
+    let at = |scale: f64, power: i32| Layer { weight: Tensor::scalar(1.0), scale, power };
+    assert_eq!(c.call(&at(2.0, 3)).item(), 6.0);
+    assert_eq!(c.call(&at(4.0, 3)).item(), 12.0);
+    assert_eq!(c.call(&at(4.0, 5)).item(), 20.0);
+    assert_eq!(c.call(&at(2.0, 3)).item(), 6.0);
+    assert_eq!(c.traces(), 3);
+    let c =
+        compile(|x: &Vec<Option<Tensor>>| x.iter().flatten().map(|t| t.sum()).reduce(|a, b| a + b).unwrap());
+    let one = || Some(Tensor::scalar(1.0));
+    assert_eq!(c.call(&vec![one(), None]).item(), 1.0);
+    assert_eq!(c.call(&vec![None, one()]).item(), 1.0);
+    assert_eq!(c.call(&vec![one()]).item(), 1.0);
+    assert_eq!(c.traces(), 3);
+    assert_ne!(Statics::of(&vec![one(), None]), Statics::of(&vec![None, one()]));
+}
+
+#[derive(Tree)]
+struct Opaque {
+    x: Tensor,
+    #[tree(skip)]
+    f: Hidden,
+}
+
+#[derive(Clone)]
+struct Hidden;
+
+#[test]
+fn a_field_that_cannot_be_compared_is_refused() {
+    let e = compile(|o: &Opaque| o.x.exp()).try_call(&Opaque { x: Tensor::scalar(1.0), f: Hidden });
+    let e = e.unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Structure);
+    assert!(e.to_string().contains("`f`") && e.to_string().contains("derive `Debug`"), "{e}");
+}
+
+#[test]
+fn what_is_not_known_while_tracing_is_an_error_with_the_line() {
+    let e = compile(|x: &Tensor| if x.sum().item() > 0.0 { x.clone() } else { -x })
+        .try_call(&Tensor::from([1.0]))
+        .unwrap_err();
+    let line = e.location().unwrap();
+    assert!(line.file().ends_with("compile.rs"), "{e}");
+    assert!(e.to_string().contains("cond") && e.to_string().contains("where_"), "{e}");
+    let e =
+        compile(|x: &Tensor| x.matmul(&Tensor::zeros([5, 5]))).try_call(&Tensor::zeros([2, 3])).unwrap_err();
+    assert_eq!(e.kind(), ErrorKind::Shape);
+    let e = compile(|x: &Tensor| Tensor::scalar(format!("{}", x + 1.0).len() as f64))
+        .try_call(&Tensor::scalar(1.0));
+    assert!(e.unwrap_err().to_string().contains("printed"));
+}
+
+#[test]
+#[should_panic(expected = "a mistake of the user")]
+fn a_panic_of_the_function_stays_one() {
+    let _ =
+        compile(|_: &Tensor| -> Tensor { panic!("a mistake of the user") }).try_call(&Tensor::scalar(1.0));
+}
+
+#[test]
+fn a_training_step_is_one_graph_and_updates_in_place() {
+    type State = (Tensor, Tensor);
+    let loss = |w: &Tensor, x: &Tensor| (x.matmul(w) - 1.0).square().mean();
+    let step = |(state, x): &(State, Tensor)| {
+        let (w, m) = state;
+        let (value, g) = value_and_grad(|w: &Tensor| loss(w, x))(w);
+        let m = m * 0.9 + g;
+        ((w - &m * 0.1, m), value)
+    };
+    let x = Tensor::randn(Key::new(1), [20, 5], DType::F32);
+    let start = || (Tensor::zeros([5, 1]).cast(DType::F32), Tensor::zeros([5, 1]).cast(DType::F32));
+    let compiled = compile(step).donate(0);
+    let (mut a, mut b) = (start(), start());
+    for _ in 0..20 {
+        (a, _) = compiled.call_owned((a, x.clone()));
+        (b, _) = step(&(b, x.clone()));
+    }
+    close(&a.0, &b.0, 1e-5);
+    assert_eq!(compiled.traces(), 1);
+    let kept = a.clone();
+    let before = kept.0.to_vec::<f32>();
+    compiled.call_owned((a, x));
+    assert_eq!(kept.0.to_vec::<f32>(), before, "a tensor that somebody else holds does not change");
+}
+
+#[test]
+fn threads_share_a_compiled_function() {
+    let c = compile(f);
+    std::thread::scope(|s| {
+        for k in 0..4 {
+            let c = &c;
+            s.spawn(move || {
+                for n in 1..20 {
+                    let x = Tensor::full([n], 0.1 * f64::from(k));
+                    close(&c.call(&x), &f(&x), 1e-12);
+                }
+            });
+        }
+    });
+}

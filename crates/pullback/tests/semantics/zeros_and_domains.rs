@@ -1,0 +1,82 @@
+//! Zero cotangents win over infinities, and the edges of domains.
+
+use super::*;
+
+#[test]
+fn a_branch_not_taken_leaks_nothing() {
+    let guarded: [fn(&Tensor) -> Tensor; 5] =
+        [|x| x.sqrt(), |x| x.ln(), |x| x.recip(), |x| x.pow(-1.5), |x| 1.0 / x];
+    for f in guarded {
+        let g = |x: &Tensor| Tensor::where_(&x.gt(0.0), f(x), 0.0);
+        assert_eq!(slope(g, 0.0), 0.0);
+        assert_eq!(slope(grad(g), 0.0), 0.0, "of second order too");
+        assert_eq!(jvp(g, &scalar(0.0), &scalar(1.0)).1.item(), 0.0);
+    }
+}
+
+#[test]
+fn undefined_domains_give_what_ieee_gives() {
+    assert!(scalar(-1.0).sqrt().item().is_nan());
+    assert!(scalar(-1.0).ln().item().is_nan());
+    assert_eq!(scalar(0.0).ln().item(), f64::NEG_INFINITY);
+    assert_eq!(slope(|x| x.sqrt(), 0.0), f64::INFINITY);
+    assert_eq!(slope(|x| x.ln(), 0.0), f64::INFINITY);
+    assert!(slope(|x| x.sqrt(), -1.0).is_nan());
+    assert_eq!((scalar(1.0) / 0.0).item(), f64::INFINITY);
+}
+
+#[test]
+fn powers_at_their_edges() {
+    assert_eq!(slope(|x| x.pow(2.0), -3.0), -6.0);
+    assert_eq!(slope(|x| x.pow(0.0), 0.0), 0.0);
+    assert_eq!(slope(|x| x.pow(1.0), 0.0), 1.0);
+    assert_eq!(slope(|b| scalar(0.0).pow(b), 2.0), 0.0);
+}
+
+#[test]
+fn anomaly_mode_names_the_operation_and_the_line() {
+    let x = leaf(0.0);
+    let line = line!() + 1;
+    let y = x.sqrt();
+    let z = y * 2.0;
+    let e = detect_anomaly(|| z.try_backward()).unwrap_err();
+    assert_eq!((e.kind(), e.op()), (ErrorKind::NotFinite, Some("sqrt")));
+    assert_eq!(e.location().unwrap().line(), line);
+    assert!(e.to_string().contains(file!()) && e.to_string().contains("inf"), "{e}");
+}
+
+/// Methods that are made of other operations, or reduce, still stand at the line of their caller.
+#[test]
+fn anomaly_mode_names_lines_of_the_user_only() {
+    let x = Tensor::from([f64::INFINITY, f64::INFINITY]).requires_grad();
+    let steps: [(u32, Tensor); 6] = [
+        (line!(), (Tensor::ones([2, 2]) * &x).sqrt().sum() * f64::INFINITY),
+        (line!(), x.logsumexp()),
+        (line!(), x.std()),
+        (line!(), x.prod_axes(0).sqrt().recip().sqrt()),
+        (line!(), Tensor::stack(&[&x, &x], 0).softmax(0).sum()),
+        (line!(), x.split(&[1, 1], 0)[0].sin().sum()),
+    ];
+    for (line, y) in steps {
+        let e = detect_anomaly(|| y.try_backward()).unwrap_err();
+        let at = e.location().unwrap();
+        assert!(at.file() == file!() && at.line() == line, "{e}");
+    }
+}
+
+#[test]
+fn anomaly_mode_lets_finite_gradients_pass_and_ends() {
+    let x = leaf(4.0);
+    detect_anomaly(|| x.sqrt().backward());
+    assert_eq!(x.grad().unwrap().item(), 0.25);
+    let zero = leaf(0.0);
+    zero.sqrt().backward();
+    assert_eq!(zero.grad().unwrap().item(), f64::INFINITY, "outside it IEEE rules again");
+}
+
+#[test]
+fn anomaly_mode_ends_with_a_panic_too() {
+    let _ = std::panic::catch_unwind(|| detect_anomaly(|| panic!("in user code")));
+    let zero = leaf(0.0);
+    assert!(zero.sqrt().try_backward().is_ok());
+}
