@@ -236,7 +236,7 @@ fn at(kind: &Kind, function: &Function, point: &Point) -> Result<Answer> {
     let flat = Flat { model: &model, inputs: &inputs };
     let matrix = compute(kind, &flat)?;
     let value = model.outputs.iter().cloned().zip(model.graph.run(&inputs)?).collect();
-    let heading = explain::heading(&model, Some(point), Digits::Significant(10))?;
+    let heading = explain::heading(&model, Some(&inputs), Digits::Significant(10));
     let at = model.inputs.iter().map(|i| i.name.clone()).zip(inputs).collect();
     Ok(Answer { heading, at, value, matrix })
 }

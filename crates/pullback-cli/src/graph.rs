@@ -25,6 +25,9 @@ pub fn run(args: &args::Graph) -> Result<()> {
         Some(point) => function.at(point)?,
         None => function.anywhere()?,
     };
+    if args.ir {
+        return write_out(args.out.as_ref(), format!("{}\n", model.graph).as_bytes());
+    }
     if model.graph.len() > LARGE && !args.all {
         let n = model.graph.len();
         return Err(Failure::new(format!(

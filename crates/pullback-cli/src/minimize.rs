@@ -83,7 +83,7 @@ pub fn run(args: &args::Minimize) -> Result<()> {
     if let Some(file) = &args.plot {
         draw(&model, &point, &path, file)?;
     }
-    let report = report(&model, &point, &objective, &path, args)?;
+    let report = report(&model, &objective, &path, args)?;
     write_out(args.format.out.as_ref(), report.write(args.format.format()).as_bytes())
 }
 
@@ -304,7 +304,7 @@ fn solve(mut m: Vec<f64>, n: usize, b: &[f64]) -> Option<Vec<f64>> {
     Some(x)
 }
 
-fn report(model: &Model, point: &Point, f: &Objective, path: &Path, args: &args::Minimize) -> Result<Report> {
+fn report(model: &Model, f: &Objective, path: &Path, args: &args::Minimize) -> Result<Report> {
     let digits = args.format.digits();
     let last = path.points.len() - 1;
     let x = &path.points[last];
@@ -332,7 +332,7 @@ fn report(model: &Model, point: &Point, f: &Objective, path: &Path, args: &args:
         ("stopped", Json::text(path.why)),
         ("values", Json::list(path.values.iter().map(|v| Json::Number(*v)))),
     ]);
-    Ok(Report { heading: explain::heading(model, Some(point), digits)?, tables: vec![table], json })
+    Ok(Report { heading: explain::heading(model, Some(&f.start), digits), tables: vec![table], json })
 }
 
 const PATH: &str = "#b1420c";
