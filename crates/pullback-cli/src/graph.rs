@@ -3,8 +3,9 @@
 use crate::account::{Adjoints, Listing, Values};
 use crate::args;
 use crate::draw::{Anchor, Scene, Shape, png, svg};
+use crate::explain;
 use crate::failure::{Failure, Result};
-use crate::report::ascii;
+use crate::report::{Format, ascii};
 use crate::subject::write_out;
 use crate::values;
 use pullback::Place;
@@ -28,24 +29,32 @@ pub fn run(args: &args::Graph) -> Result<()> {
     if args.ir {
         return write_out(args.out.as_ref(), format!("{}\n", model.graph).as_bytes());
     }
-    if model.graph.len() > LARGE && !args.all {
-        let n = model.graph.len();
-        return Err(Failure::new(format!(
-            "the graph has {n} steps; `explain` sums it up, and --all draws it all the same"
-        )));
-    }
-    let listing = Listing::new(&model);
+    let ending = args.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
+    let drawn = args.dot || args.svg || args.png || matches!(ending, Some("dot" | "gv" | "svg" | "png"));
     let digits = Digits::Significant(usize::from(args.digits));
     let output = model.output(args.output.as_deref())?;
-    let picture = match &point {
-        Some(point) => {
-            let values = listing.evaluate(&model.values(point)?)?;
+    let inputs = match &point {
+        Some(point) => Some(model.values(point)?),
+        None => None,
+    };
+    if model.graph.len() > LARGE && !args.all {
+        if drawn {
+            let n = model.graph.len();
+            return Err(Failure::new(format!("the graph has {n} steps; --all draws it all the same")));
+        }
+        let options = explain::Options { forward: false, output, along: None, digits, all: false };
+        let report = explain::explain(&model, inputs.as_deref(), &options)?;
+        return write_out(args.out.as_ref(), report.write(Format::Plain).as_bytes());
+    }
+    let listing = Listing::new(&model);
+    let picture = match &inputs {
+        Some(inputs) => {
+            let values = listing.evaluate(inputs)?;
             let adjoints = listing.pull(&values, output)?;
             picture(&listing, Some((&values, &adjoints)), digits)
         }
         None => picture(&listing, None, digits),
     };
-    let ending = args.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
     let direction = if args.down { Direction::Down } else { Direction::Right };
     let bytes = match ending {
         _ if args.dot => dot(&picture).into_bytes(),

@@ -183,9 +183,9 @@ impl State {
         self.count += 1;
         let (a, b) = (0.9f64, 0.999f64);
         let (ca, cb) = (1.0 - a.powi(self.count), 1.0 - b.powi(self.count));
-        for k in 0..x.len() {
-            self.mean[k] = a * self.mean[k] + (1.0 - a) * g[k];
-            self.square[k] = b * self.square[k] + (1.0 - b) * g[k] * g[k];
+        for ((mean, square), g) in self.mean.iter_mut().zip(&mut self.square).zip(g) {
+            *mean = a * *mean + (1.0 - a) * g;
+            *square = b * *square + (1.0 - b) * g * g;
         }
         let by = |k: usize| self.rate * (self.mean[k] / ca) / ((self.square[k] / cb).sqrt() + 1e-8);
         (0..x.len()).map(|k| x[k] - by(k)).collect()
@@ -246,8 +246,7 @@ fn wolfe(f: &Objective, x: &[f64], y: f64, g: &[f64], direction: &[f64]) -> Opti
     for _ in 0..40 {
         let next = moved(x, direction, t);
         let (value, gradient) = f.gradient(&next);
-        // Written so that NaN is too long.
-        if !(value <= y + 1e-4 * t * slope) {
+        if value.is_nan() || value > y + 1e-4 * t * slope {
             high = t;
         } else if dot(&gradient, direction) < 0.9 * slope {
             low = t;
