@@ -1,6 +1,6 @@
 //! Formulas: the partial derivatives of the table, evaluated on names instead of numbers.
 //!
-//! [`Formula`] is a number type like any other, so the text of a local derivative cannot differ from the rule that runs.
+//! A formula is a number type like any other, so the text of a local derivative cannot differ from the rule that runs.
 
 use crate::function::Function;
 use crate::number::Number;
