@@ -92,7 +92,7 @@ fn number(v: f64) -> Array {
 
 #[test]
 fn textbook_gradients() {
-    type Case = (&'static str, &'static [(&'static str, f64)], f64, &'static [f64]);
+    type Case<'a> = (&'a str, &'a [(&'a str, f64)], f64, &'a [f64]);
     let cases: &[Case] = &[
         ("(x+y)^2", &[("x", 2.0), ("y", 3.0)], 25.0, &[10.0, 10.0]),
         ("x^2+x", &[("x", 3.0)], 12.0, &[7.0]),
