@@ -182,13 +182,24 @@ const VALUE: &str = "#0b62a8";
 const ADJOINT: &str = "#b1420c";
 const LINE: &str = "#8a939d";
 
+/// A point of the curve between two places, a little above it. The numbers of neighbours stand at different ones.
+fn on_curve(a: (f64, f64), b: (f64, f64), direction: Direction, t: f64) -> (f64, f64) {
+    let start = (1.0 - t).powi(2) * (1.0 + 2.0 * t);
+    let flat = |a: f64, b: f64| a * start + b * (1.0 - start);
+    let along = |a: f64, b: f64| (1.0 - t).powi(3) * a + 1.5 * t * (1.0 - t) * (a + b) + t.powi(3) * b;
+    match direction {
+        Direction::Right => (along(a.0, b.0), flat(a.1, b.1) - 3.0),
+        Direction::Down => (flat(a.0, b.0), along(a.1, b.1) - 3.0),
+    }
+}
+
 fn scene(picture: &Picture, direction: Direction) -> Scene {
     let placed = picture.layout(direction);
     let sizes = picture.sizes();
     let mut scene = Scene::new(placed.width, placed.height);
     // Above all lines.
     let mut labels = Vec::new();
-    for (a, route) in picture.arrows.iter().zip(&placed.routes) {
+    for (turn, (a, route)) in picture.arrows.iter().zip(&placed.routes).enumerate() {
         let mut points = vec![route[0]];
         for pair in route.windows(2) {
             let (p, q) = (pair[0], pair[1]);
@@ -207,7 +218,7 @@ fn scene(picture: &Picture, direction: Direction) -> Scene {
         scene.head(before, tip, 8.0, LINE);
         if let Some(amount) = &a.amount {
             let k = (route.len() - 1) / 2;
-            let at = ((route[k].0 + route[k + 1].0) / 2.0, (route[k].1 + route[k + 1].1) / 2.0 - 4.0);
+            let at = on_curve(route[k], route[k + 1], direction, if turn % 2 == 0 { 0.4 } else { 0.64 });
             let half = amount.chars().count() as f64 * 3.3;
             let (fill, line) = ("#ffffff", "#ffffff");
             let (x, y, width, height) = (at.0 - half, at.1 - 9.0, 2.0 * half, 11.0);
