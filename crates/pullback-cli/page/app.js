@@ -157,7 +157,7 @@ function draw() {
   const inside = ([x, y]) => !large || (x > near.x && x < near.x + near.w && y > near.y && y < near.y + near.h);
   arrows.forEach((a, k) => {
     if (!inside(nodes[a.from].centre) && !inside(nodes[a.to].centre)) return;
-    const [x, y] = middle(a.route);
+    const [x, y] = middle(a.route, k);
     const text = a.amount === null ? "" : `<text x="${x}" y="${y - 3}">${escape(a.amount)}</text>`;
     parts.push(`<g class="arrow" id="a${k}"><path d="${curve(a.route)}"/>${text}</g>`);
   });
@@ -196,9 +196,12 @@ function curve(p) {
   return d;
 }
 
-function middle(p) {
-  const k = Math.floor((p.length - 1) / 2);
-  return [(p[k][0] + p[k + 1][0]) / 2, (p[k][1] + p[k + 1][1]) / 2];
+// Where the number on an arrow stands: at one of two places in turn, so that neighbours keep apart.
+function middle(p, turn) {
+  const k = Math.floor((p.length - 1) / 2), [a, b] = [p[k], p[k + 1]], t = turn % 2 ? 0.64 : 0.4;
+  const start = (1 - t) ** 2 * (1 + 2 * t), flat = (i) => a[i] * start + b[i] * (1 - start);
+  const along = (i) => (1 - t) ** 3 * a[i] + 3 * t * (1 - t) * (a[i] + b[i]) / 2 + t ** 3 * b[i];
+  return shown.direction === "down" ? [flat(0), along(1)] : [along(0), flat(1)];
 }
 
 // What has arrived at a node after the first `to` stages.

@@ -197,6 +197,9 @@ pub struct Check {
 pub struct Graph {
     #[command(flatten)]
     pub subject: Subject,
+    /// The text of the graph, as `run`, `opt`, `fmt` and `verify` read it
+    #[arg(long, group = "kind")]
+    pub ir: bool,
     /// Graphviz
     #[arg(long, group = "kind")]
     pub dot: bool,

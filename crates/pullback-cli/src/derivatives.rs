@@ -236,7 +236,7 @@ fn at(kind: &Kind, function: &Function, point: &Point) -> Result<Answer> {
     let flat = Flat { model: &model, inputs: &inputs };
     let matrix = compute(kind, &flat)?;
     let value = model.outputs.iter().cloned().zip(model.graph.run(&inputs)?).collect();
-    let heading = explain::heading(&model, Some(point), Digits::Significant(10))?;
+    let heading = explain::heading(&model, Some(&inputs), Digits::Significant(10));
     let at = model.inputs.iter().map(|i| i.name.clone()).zip(inputs).collect();
     Ok(Answer { heading, at, value, matrix })
 }
@@ -247,8 +247,7 @@ fn verdict(kind: &Kind, results: &[Answer]) -> Result<()> {
         let n = a.matrix.columns.len();
         for k in 0..n {
             let (g, error) = (a.matrix.data[k], a.matrix.data[2 * n + k]);
-            // Written so that NaN fails.
-            if !(error <= tolerance * (1.0 + g.abs())) {
+            if error.is_nan() || error > tolerance * (1.0 + g.abs()) {
                 let name = &a.matrix.columns[k];
                 let message =
                     format!("the derivative with respect to {name} differs from the difference by {error:e}");

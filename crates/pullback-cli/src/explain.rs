@@ -2,7 +2,7 @@
 
 use crate::account::{Adjoints, Contribution, Entry, Listing, Values};
 use crate::failure::{Failure, Result};
-use crate::model::{Model, Point};
+use crate::model::Model;
 use crate::report::{Cell, Report, Table, Tone, columns};
 use crate::values;
 use pullback::{Place, Tensor};
@@ -25,17 +25,16 @@ pub struct Options {
 /// Longer traces are summed up.
 const LONG: usize = 2000;
 
-pub fn explain(model: &Model, point: Option<&Point>, options: &Options) -> Result<Report> {
-    let heading = heading(model, point, options.digits)?;
+pub fn explain(model: &Model, inputs: Option<&[Tensor]>, options: &Options) -> Result<Report> {
+    let heading = heading(model, inputs, options.digits);
     if model.graph.len() > LONG && !options.all {
-        return summary(model, point, options, heading);
+        return summary(model, inputs, options, heading);
     }
     let listing = Listing::new(model);
-    let Some(point) = point else {
+    let Some(inputs) = inputs else {
         return Ok(symbolic(&listing, options, heading));
     };
-    let inputs = model.values(point)?;
-    let values = listing.evaluate(&inputs)?;
+    let values = listing.evaluate(inputs)?;
     if options.forward {
         return tangents(&listing, &values, options, heading);
     }
@@ -48,18 +47,13 @@ pub fn explain(model: &Model, point: Option<&Point>, options: &Options) -> Resul
 }
 
 /// The function and the point on one line.
-pub fn heading(model: &Model, point: Option<&Point>, digits: Digits) -> Result<String> {
+pub fn heading(model: &Model, inputs: Option<&[Tensor]>, digits: Digits) -> String {
     let names: Vec<&str> = model.inputs.iter().map(|i| i.name.as_str()).collect();
-    let mut text = format!("f({}) = {}", names.join(", "), model.title);
-    if let Some(point) = point {
-        let values = model.values(point)?;
-        let at: Vec<String> =
-            names.iter().zip(&values).map(|(n, v)| format!("{n} = {}", values::text(v, digits))).collect();
-        if !at.is_empty() {
-            text.push_str(&format!("   at {}", at.join(", ")));
-        }
-    }
-    Ok(text)
+    let text = format!("f({}) = {}", names.join(", "), model.title);
+    let at = inputs.unwrap_or_default().iter();
+    let at: Vec<String> =
+        names.iter().zip(at).map(|(n, v)| format!("{n} = {}", values::text(v, digits))).collect();
+    if at.is_empty() { text } else { format!("{text}   at {}", at.join(", ")) }
 }
 
 /// What the step is called in the tables: its own name, and the one it was given.
@@ -335,7 +329,7 @@ fn json(listing: &Listing, values: &Values, adjoints: &Adjoints, options: &Optio
 }
 
 /// What can be said of a graph that is too long to print.
-fn summary(model: &Model, point: Option<&Point>, options: &Options, heading: String) -> Result<Report> {
+fn summary(model: &Model, inputs: Option<&[Tensor]>, options: &Options, heading: String) -> Result<Report> {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     let mut depths: Vec<usize> = Vec::with_capacity(model.graph.len());
     for step in model.graph.steps() {
@@ -369,9 +363,8 @@ fn summary(model: &Model, point: Option<&Point>, options: &Options, heading: Str
         ("forward".to_string(), Json::List(Vec::new())),
         ("reverse".to_string(), Json::List(Vec::new())),
     ];
-    if let Some(point) = point {
-        let inputs = model.values(point)?;
-        let (value, g) = gradient(model, &inputs, options.output)?;
+    if let Some(inputs) = inputs {
+        let (value, g) = gradient(model, inputs, options.output)?;
         let name = &model.outputs[options.output];
         let mut rows = vec![vec![
             Cell::new(name, Tone::Name),

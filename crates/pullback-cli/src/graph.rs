@@ -3,8 +3,9 @@
 use crate::account::{Adjoints, Listing, Values};
 use crate::args;
 use crate::draw::{Anchor, Scene, Shape, png, svg};
+use crate::explain;
 use crate::failure::{Failure, Result};
-use crate::report::ascii;
+use crate::report::{Format, ascii};
 use crate::subject::write_out;
 use crate::values;
 use pullback::Place;
@@ -25,24 +26,35 @@ pub fn run(args: &args::Graph) -> Result<()> {
         Some(point) => function.at(point)?,
         None => function.anywhere()?,
     };
-    if model.graph.len() > LARGE && !args.all {
-        let n = model.graph.len();
-        return Err(Failure::new(format!(
-            "the graph has {n} steps; `explain` sums it up, and --all draws it all the same"
-        )));
+    if args.ir {
+        return write_out(args.out.as_ref(), format!("{}\n", model.graph).as_bytes());
     }
-    let listing = Listing::new(&model);
+    let ending = args.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
+    let drawn = args.dot || args.svg || args.png || matches!(ending, Some("dot" | "gv" | "svg" | "png"));
     let digits = Digits::Significant(usize::from(args.digits));
     let output = model.output(args.output.as_deref())?;
-    let picture = match &point {
-        Some(point) => {
-            let values = listing.evaluate(&model.values(point)?)?;
+    let inputs = match &point {
+        Some(point) => Some(model.values(point)?),
+        None => None,
+    };
+    if model.graph.len() > LARGE && !args.all {
+        if drawn {
+            let n = model.graph.len();
+            return Err(Failure::new(format!("the graph has {n} steps; --all draws it all the same")));
+        }
+        let options = explain::Options { forward: false, output, along: None, digits, all: false };
+        let report = explain::explain(&model, inputs.as_deref(), &options)?;
+        return write_out(args.out.as_ref(), report.write(Format::Plain).as_bytes());
+    }
+    let listing = Listing::new(&model);
+    let picture = match &inputs {
+        Some(inputs) => {
+            let values = listing.evaluate(inputs)?;
             let adjoints = listing.pull(&values, output)?;
             picture(&listing, Some((&values, &adjoints)), digits)
         }
         None => picture(&listing, None, digits),
     };
-    let ending = args.out.as_ref().and_then(|p| p.extension()).and_then(|e| e.to_str());
     let direction = if args.down { Direction::Down } else { Direction::Right };
     let bytes = match ending {
         _ if args.dot => dot(&picture).into_bytes(),
@@ -170,13 +182,24 @@ const VALUE: &str = "#0b62a8";
 const ADJOINT: &str = "#b1420c";
 const LINE: &str = "#8a939d";
 
+/// A point of the curve between two places, a little above it. The numbers of neighbours stand at different ones.
+fn on_curve(a: (f64, f64), b: (f64, f64), direction: Direction, t: f64) -> (f64, f64) {
+    let start = (1.0 - t).powi(2) * (1.0 + 2.0 * t);
+    let flat = |a: f64, b: f64| a * start + b * (1.0 - start);
+    let along = |a: f64, b: f64| (1.0 - t).powi(3) * a + 1.5 * t * (1.0 - t) * (a + b) + t.powi(3) * b;
+    match direction {
+        Direction::Right => (along(a.0, b.0), flat(a.1, b.1) - 3.0),
+        Direction::Down => (flat(a.0, b.0), along(a.1, b.1) - 3.0),
+    }
+}
+
 fn scene(picture: &Picture, direction: Direction) -> Scene {
     let placed = picture.layout(direction);
     let sizes = picture.sizes();
     let mut scene = Scene::new(placed.width, placed.height);
     // Above all lines.
     let mut labels = Vec::new();
-    for (a, route) in picture.arrows.iter().zip(&placed.routes) {
+    for (turn, (a, route)) in picture.arrows.iter().zip(&placed.routes).enumerate() {
         let mut points = vec![route[0]];
         for pair in route.windows(2) {
             let (p, q) = (pair[0], pair[1]);
@@ -195,7 +218,7 @@ fn scene(picture: &Picture, direction: Direction) -> Scene {
         scene.head(before, tip, 8.0, LINE);
         if let Some(amount) = &a.amount {
             let k = (route.len() - 1) / 2;
-            let at = ((route[k].0 + route[k + 1].0) / 2.0, (route[k].1 + route[k + 1].1) / 2.0 - 4.0);
+            let at = on_curve(route[k], route[k + 1], direction, if turn % 2 == 0 { 0.4 } else { 0.64 });
             let half = amount.chars().count() as f64 * 3.3;
             let (fill, line) = ("#ffffff", "#ffffff");
             let (x, y, width, height) = (at.0 - half, at.1 - 9.0, 2.0 * half, 11.0);

@@ -8,6 +8,7 @@ mod derivatives;
 mod draw;
 mod explain;
 mod failure;
+mod files;
 mod graph;
 mod ir;
 mod lower;
@@ -61,6 +62,10 @@ fn run(command: Command) -> Result<()> {
         Command::Graph(args) => graph::run(&args),
         Command::Plot(args) => plot::run(&args),
         Command::Minimize(args) => minimize::run(&args),
+        Command::Run(args) => ir::run(&args),
+        Command::Opt(args) => ir::opt(&args),
+        Command::Fmt(args) => ir::fmt(&args),
+        Command::Verify(args) => ir::verify(&args),
         Command::View(args) => view::run(&args),
         Command::Completions { shell } => {
             let mut out = Vec::new();
@@ -72,7 +77,6 @@ fn run(command: Command) -> Result<()> {
             clap_mangen::Man::new(Cli::command()).render(&mut out).map_err(failure::io("manual page"))?;
             write_out(None, &out)
         }
-        _ => Err(Failure::new("not there yet")),
     }
 }
 
@@ -87,16 +91,19 @@ fn explain(args: &args::Explain) -> Result<()> {
         Some(point) => function.at(point)?,
         None => function.anywhere()?,
     };
-    let along = match (&args.along, &point) {
-        (Some(text), Some(point)) => {
+    let inputs = match &point {
+        Some(point) => Some(model.values(point)?),
+        None => None,
+    };
+    let along = match (&args.along, &inputs) {
+        (Some(text), Some(values)) => {
             let given = parse_point("--along", text)?;
-            let values = model.values(point)?;
             let part = |(i, x): (&model::Input, &pullback::Tensor)| match given.iter().find(|g| g.0 == i.name)
             {
                 Some((_, a)) => model::tensor(a),
                 None => x.zeros_like(),
             };
-            Some(model.inputs.iter().zip(&values).map(part).collect())
+            Some(model.inputs.iter().zip(values).map(part).collect())
         }
         (Some(_), None) => return Err(Failure::new("--along needs a point: say --at")),
         (None, _) => None,
@@ -109,6 +116,6 @@ fn explain(args: &args::Explain) -> Result<()> {
         digits: args.format.digits(),
         all: args.all,
     };
-    let report = explain::explain(&model, point.as_ref(), &options)?;
+    let report = explain::explain(&model, inputs.as_deref(), &options)?;
     write_out(args.format.out.as_ref(), report.write(args.format.format()).as_bytes())
 }

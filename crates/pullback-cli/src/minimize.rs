@@ -83,7 +83,7 @@ pub fn run(args: &args::Minimize) -> Result<()> {
     if let Some(file) = &args.plot {
         draw(&model, &point, &path, file)?;
     }
-    let report = report(&model, &point, &objective, &path, args)?;
+    let report = report(&model, &objective, &path, args)?;
     write_out(args.format.out.as_ref(), report.write(args.format.format()).as_bytes())
 }
 
@@ -183,9 +183,9 @@ impl State {
         self.count += 1;
         let (a, b) = (0.9f64, 0.999f64);
         let (ca, cb) = (1.0 - a.powi(self.count), 1.0 - b.powi(self.count));
-        for k in 0..x.len() {
-            self.mean[k] = a * self.mean[k] + (1.0 - a) * g[k];
-            self.square[k] = b * self.square[k] + (1.0 - b) * g[k] * g[k];
+        for ((mean, square), g) in self.mean.iter_mut().zip(&mut self.square).zip(g) {
+            *mean = a * *mean + (1.0 - a) * g;
+            *square = b * *square + (1.0 - b) * g * g;
         }
         let by = |k: usize| self.rate * (self.mean[k] / ca) / ((self.square[k] / cb).sqrt() + 1e-8);
         (0..x.len()).map(|k| x[k] - by(k)).collect()
@@ -246,8 +246,7 @@ fn wolfe(f: &Objective, x: &[f64], y: f64, g: &[f64], direction: &[f64]) -> Opti
     for _ in 0..40 {
         let next = moved(x, direction, t);
         let (value, gradient) = f.gradient(&next);
-        // Written so that NaN is too long.
-        if !(value <= y + 1e-4 * t * slope) {
+        if value.is_nan() || value > y + 1e-4 * t * slope {
             high = t;
         } else if dot(&gradient, direction) < 0.9 * slope {
             low = t;
@@ -304,7 +303,7 @@ fn solve(mut m: Vec<f64>, n: usize, b: &[f64]) -> Option<Vec<f64>> {
     Some(x)
 }
 
-fn report(model: &Model, point: &Point, f: &Objective, path: &Path, args: &args::Minimize) -> Result<Report> {
+fn report(model: &Model, f: &Objective, path: &Path, args: &args::Minimize) -> Result<Report> {
     let digits = args.format.digits();
     let last = path.points.len() - 1;
     let x = &path.points[last];
@@ -332,7 +331,7 @@ fn report(model: &Model, point: &Point, f: &Objective, path: &Path, args: &args:
         ("stopped", Json::text(path.why)),
         ("values", Json::list(path.values.iter().map(|v| Json::Number(*v)))),
     ]);
-    Ok(Report { heading: explain::heading(model, Some(point), digits)?, tables: vec![table], json })
+    Ok(Report { heading: explain::heading(model, Some(&f.start), digits), tables: vec![table], json })
 }
 
 const PATH: &str = "#b1420c";

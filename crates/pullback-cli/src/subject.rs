@@ -33,6 +33,9 @@ impl Subject {
     /// The formula or the graph.
     pub fn function(&self) -> Result<Function> {
         let source = match (&self.file, self.expression.as_deref()) {
+            (Some(path), _) if path.extension().is_some_and(|e| e == "ir") => {
+                return crate::ir::model(path).map(Function::Graph);
+            }
             (Some(path), _) => Source { name: path.display().to_string(), text: read_text(path)? },
             (None, Some(text)) if text != "-" => Source { name: "expression".into(), text: text.into() },
             (None, None) if std::io::stdin().is_terminal() => {
@@ -40,10 +43,7 @@ impl Subject {
             }
             _ => Source { name: "standard input".into(), text: read_text(Path::new("-"))? },
         };
-        match self.file.as_ref().and_then(|p| p.extension()) {
-            Some(e) if e == "ir" => crate::ir::model(&source).map(Function::Graph),
-            _ => Formula::parse(source).map(Function::Formula),
-        }
+        Formula::parse(source).map(Function::Formula)
     }
 
     /// The point, if one was given.

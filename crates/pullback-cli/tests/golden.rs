@@ -45,6 +45,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("graph-plain", &["graph", "(x+y)^2*(x+y)", "--at", "x=2,y=3", "--plain"], ""),
     ("graph-dot", &["graph", "x1*x2 + sin(x1)", "--at", "x1=2,x2=3", "--dot"], ""),
     ("graph-svg", &["graph", "x1*x2 + sin(x1)", "--at", "x1=2,x2=3", "--svg"], ""),
+    ("graph-long", &["graph", "sum(i, 1, 5000, x^i)", "--at", "x=0.5"], ""),
     ("graph-symbolic", &["graph", "x1*x2 + sin(x1)"], ""),
     ("plot", &["plot", "x^2", "--range", "-2..2", "--width", "40"], ""),
     ("plot-svg", &["plot", "x^3/3", "--range", "-2..2", "--derivatives", "0", "--svg"], ""),
@@ -66,6 +67,27 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("minimize-lbfgs", &["minimize", "(x-1)^2 + (y+2)^2", "--from", "x=0,y=0"], ""),
     ("minimize-gd", &["minimize", "(x-1)^2", "--from", "x=0", "--method", "gd", "--step", "0.25"], ""),
     ("minimize-adam", &["minimize", "(x-1)^2", "--from", "x=0", "--method", "adam", "--digits", "3"], ""),
+    ("run", &["run", "tests/files/net.ir", "--input", "tests/files/net.npz", "--grad"], ""),
+    (
+        "run-json",
+        &["run", "tests/files/net.ir", "-i", "tests/files/net.json", "-i", "x1=tests/files/x1.npy", "--json"],
+        "",
+    ),
+    (
+        "run-compile",
+        &["run", "tests/files/net.ir", "-i", "tests/files/net.safetensors", "--grad", "--compile"],
+        "",
+    ),
+    ("run-explain", &["run", "tests/files/square.ir", "--at", "x0=[1,2,3]", "--explain"], ""),
+    ("opt", &["opt", "tests/files/wasteful.ir"], ""),
+    ("fmt", &["fmt", "-"], "graph(x0:f64[3]){c0=constant 2.0:f64[3] %0=mul(x0,c0):f64[3] return %0}"),
+    ("verify", &["verify", "tests/files/net.ir"], ""),
+    ("graph-ir", &["graph", "x1*x2 + sin(x1)", "--ir"], ""),
+    ("grad-ir", &["grad", "--file", "tests/files/square.ir", "--at", "x0=[1,2,3]"], ""),
+    ("bad-ir", &["verify", "-"], "graph(x0: f64[3]) {\n  %0 = sum(x9) {axes: [0]} : f64[]\n  return %0\n}\n"),
+    ("bad-ir-type", &["fmt", "-"], "graph(x0: f64[3]) {\n  %0 = exp(x0) : f64[4]\n  return %0\n}\n"),
+    ("bad-ir-input", &["run", "tests/files/square.ir"], ""),
+    ("bad-ir-shape", &["run", "tests/files/square.ir", "--at", "x0=[1,2]"], ""),
     ("help", &["--help"], ""),
     ("help-explain", &["explain", "--help"], ""),
     ("man", &["man"], ""),
@@ -210,6 +232,51 @@ fn arrays_have_their_header_and_their_numbers() {
     let numbers: Vec<f64> =
         ran.out[ran.out.len() - 32..].chunks(8).map(|c| f64::from_le_bytes(c.try_into().unwrap())).collect();
     assert_eq!(numbers, [4.0, 6.0, 6.0, 0.0]);
+}
+
+#[test]
+fn the_page_is_one_file_that_asks_for_nothing() {
+    let file = std::env::temp_dir().join(format!("pullback-page-{}.html", std::process::id()));
+    let args = ["view", "x^2*y", "--at", "x=3,y=2", "--out", file.to_str().unwrap()];
+    assert_eq!(run(&args, b"").code, 0);
+    let page = std::fs::read_to_string(&file).unwrap();
+    std::fs::remove_file(&file).unwrap();
+    assert!(page.contains("\"expression\":\"x^2*y\"") && page.contains("{\"name\":\"y\",\"value\":\"2\"}"));
+    // The engine as text; it begins as every module does.
+    assert!(page.contains("AGFzbQEAAAA"));
+    assert!(
+        !page.contains("/*{")
+            && !page.contains("src=")
+            && !page.contains("http://")
+            && !page.contains("https://")
+    );
+}
+
+#[test]
+fn the_page_is_served_on_the_loopback_address() {
+    use std::io::{BufRead, BufReader, Read};
+    let mut server = Command::new(env!("CARGO_BIN_EXE_pullback"))
+        .args(["view", "x^2", "--no-open"])
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim_start_matches("serving http://").split('/').next().unwrap().to_string();
+    let get = |what: &str| {
+        let mut stream = std::net::TcpStream::connect(&address).unwrap();
+        write!(stream, "GET {what} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    };
+    let (page, other) = (get("/"), get("/other"));
+    server.kill().unwrap();
+    server.wait().unwrap();
+    assert!(address.starts_with("127.0.0.1:"), "{line}");
+    assert!(page.starts_with("HTTP/1.1 200 OK") && page.contains("<title>Pullback"));
+    assert!(other.starts_with("HTTP/1.1 404"));
 }
 
 #[test]

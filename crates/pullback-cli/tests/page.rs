@@ -132,6 +132,21 @@ fn a_network_of_vectors_is_drawn_element_by_element() {
 }
 
 #[test]
+fn a_graph_file_is_shown_as_it_is() {
+    let Some(mut b) = Browser::start(&folder()) else { return };
+    b.size(1280, 800);
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/files/square.ir");
+    b.open(&page("graph", &["--file", file, "--at", "x0=[1,2,3]"]));
+    assert_eq!(b.text(GRADIENT), "[2, 4, 6]");
+    assert_eq!(b.text("document.getElementById('expression').readOnly"), "true");
+    b.key("Home");
+    b.key("ArrowRight");
+    assert!(b.text("document.getElementById('now').textContent").contains("v1 = x0^2 = [1, 4, 9]"));
+    b.screenshot("graph");
+    b.finish();
+}
+
+#[test]
 fn five_thousand_nodes_stay_usable() {
     let Some(mut b) = Browser::start(&folder()) else { return };
     b.size(1280, 800);

@@ -2,7 +2,7 @@
 
 use crate::function::Function;
 use crate::problem::Problem;
-use crate::program::{Builtin, Connective, Index, Node, Program, Relation, CONSTANTS};
+use crate::program::{Builtin, CONSTANTS, Connective, Index, Node, Program, Relation};
 
 /// How many times the bodies of sums may run in all.
 const ROUNDS: i64 = 2_000_000;
@@ -128,7 +128,7 @@ impl<D: Domain> Run<'_, D> {
                         Item::Truth(true) => self.range(k + 1, *then)?,
                         Item::Truth(false) => self.range(then + 1, *otherwise)?,
                         Item::Known(_) => {
-                            return Err(self.problem(k, "the condition of a choice must be a comparison"))
+                            return Err(self.problem(k, "the condition of a choice must be a comparison"));
                         }
                         Item::Of(_) => {
                             self.range(k + 1, *then)?;

@@ -161,11 +161,7 @@ fn rows(spots: &[Spot]) -> Vec<Vec<usize>> {
 }
 
 fn mean(spots: &[Spot], of: &[usize], otherwise: f64) -> f64 {
-    if of.is_empty() {
-        otherwise
-    } else {
-        of.iter().map(|k| spots[*k].at).sum::<f64>() / of.len() as f64
-    }
+    if of.is_empty() { otherwise } else { of.iter().map(|k| spots[*k].at).sum::<f64>() / of.len() as f64 }
 }
 
 /// Fewer crossings: each layer sorted by the mean place of its neighbours, downward and upward in turn.

@@ -45,8 +45,8 @@ mod ops {
     pub(crate) mod table;
 }
 
-pub use interpret::{interpret, Domain, Item, Values};
-pub use number_format::{number, Digits};
+pub use interpret::{Domain, Item, Values, interpret};
+pub use number_format::{Digits, number};
 pub use parser::{parse, parse_point};
 pub use problem::{Problem, Span};
 pub use program::{Builtin, Connective, Index, Node, Program, Reduction, Relation, Statement};

@@ -2,7 +2,7 @@
 
 use crate::parser::is_function;
 use crate::problem::Problem;
-use crate::program::{Index, Node, Program, Statement, CONSTANTS};
+use crate::program::{CONSTANTS, Index, Node, Program, Statement};
 
 /// Finds out which names are inputs, and which of these count something.
 pub(crate) fn names(mut program: Program) -> Result<Program, Problem> {

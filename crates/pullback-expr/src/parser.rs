@@ -1,10 +1,10 @@
 //! Tokens to a program, by precedence climbing. docs/expressions.md has the grammar.
 
 use crate::function::Function;
-use crate::lexer::{tokens, Kind, Token};
+use crate::lexer::{Kind, Token, tokens};
 use crate::names::names;
 use crate::problem::{Problem, Span};
-use crate::program::{Builtin, Connective, Index, Node, Program, Reduction, Relation, Statement, CONSTANTS};
+use crate::program::{Builtin, CONSTANTS, Connective, Index, Node, Program, Reduction, Relation, Statement};
 
 /// How deep brackets, signs and choices may nest: the parser recurses, and a formula that a person wrote is far below.
 const DEPTH: usize = 200;
@@ -193,7 +193,7 @@ impl<'a> Parser<'a> {
             }
             _ if is_let => {
                 return Err(Problem::at(token.span, "expected `name = value` after `let`")
-                    .help("such as let r = x^2 + y^2"))
+                    .help("such as let r = x^2 + y^2"));
             }
             _ => {}
         }

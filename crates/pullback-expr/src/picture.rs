@@ -1,8 +1,8 @@
 //! What a graph shows: nodes with their values and adjoints, arrows with the contributions that come back along them.
 
 use crate::json::Json;
-use crate::layout::{layout, Direction, Layout};
-use crate::number_format::{number, Digits};
+use crate::layout::{Direction, Layout, layout};
+use crate::number_format::{Digits, number};
 use crate::problem::Span;
 use crate::scalar::{Operand, Operation, Trace};
 use crate::symbolic::{self, Style};

@@ -25,36 +25,20 @@ impl Number for f64 {
         let nearest = f64::round(self);
         let halfway = (self - f64::trunc(self)).abs() == 0.5;
         // The standard library rounds halves away from zero; the table has them go to the even side.
-        if halfway && nearest % 2.0 != 0.0 {
-            nearest - f64::signum(self)
-        } else {
-            nearest
-        }
+        if halfway && nearest % 2.0 != 0.0 { nearest - f64::signum(self) } else { nearest }
     }
     fn sign(self) -> f64 {
-        if self == 0.0 || self.is_nan() {
-            self
-        } else {
-            f64::signum(self)
-        }
+        if self == 0.0 || self.is_nan() { self } else { f64::signum(self) }
     }
     fn step(self) -> f64 {
         f64::from(u8::from(self > 0.0))
     }
     fn relu(self) -> f64 {
-        if self > 0.0 || self.is_nan() {
-            self
-        } else {
-            0.0
-        }
+        if self > 0.0 || self.is_nan() { self } else { 0.0 }
     }
     fn sigmoid(self) -> f64 {
         let e = f64::exp(-f64::abs(self));
-        if self < 0.0 {
-            e / (1.0 + e)
-        } else {
-            1.0 / (1.0 + e)
-        }
+        if self < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
     }
     fn erf(self) -> f64 {
         special::erf(self)
@@ -63,11 +47,7 @@ impl Number for f64 {
         special::erfc(self)
     }
     fn gate(self, other: f64) -> f64 {
-        if self == 0.0 {
-            0.0
-        } else {
-            self * other
-        }
+        if self == 0.0 { 0.0 } else { self * other }
     }
     fn rem(self, other: f64) -> f64 {
         self % other
@@ -76,18 +56,10 @@ impl Number for f64 {
         f64::powf(self, other)
     }
     fn maximum(self, other: f64) -> f64 {
-        if self > other || self.is_nan() {
-            self
-        } else {
-            other
-        }
+        if self > other || self.is_nan() { self } else { other }
     }
     fn minimum(self, other: f64) -> f64 {
-        if self < other || self.is_nan() {
-            self
-        } else {
-            other
-        }
+        if self < other || self.is_nan() { self } else { other }
     }
     fn share(self, other: f64) -> f64 {
         if self > other {

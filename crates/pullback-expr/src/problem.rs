@@ -92,7 +92,9 @@ fn excerpt(name: &str, text: &str, span: Span) -> String {
     let gutter = " ".repeat(number.to_string().len());
     let column_shown = column + 1;
     let indent = " ".repeat(column - skip);
-    format!("\n{gutter}--> {name}:{number}:{column_shown}\n{gutter} |\n{number} | {line}\n{gutter} | {indent}{carets}")
+    format!(
+        "\n{gutter}--> {name}:{number}:{column_shown}\n{gutter} |\n{number} | {line}\n{gutter} | {indent}{carets}"
+    )
 }
 
 fn floor_boundary(text: &str, at: usize) -> usize {

@@ -1,10 +1,10 @@
 //! Formulas: the partial derivatives of the table, evaluated on names instead of numbers.
 //!
-//! [`Formula`] is a number type like any other, so the text of a local derivative cannot differ from the rule that runs.
+//! A formula is a number type like any other, so the text of a local derivative cannot differ from the rule that runs.
 
 use crate::function::Function;
 use crate::number::Number;
-use crate::number_format::{number, Digits};
+use crate::number_format::{Digits, number};
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -331,11 +331,7 @@ pub fn latex_name(name: &str) -> String {
     } else {
         bare.to_string()
     };
-    if parts.is_empty() {
-        letter
-    } else {
-        format!("{letter}_{{{}}}", parts.join(","))
-    }
+    if parts.is_empty() { letter } else { format!("{letter}_{{{}}}", parts.join(",")) }
 }
 
 fn fresh() {

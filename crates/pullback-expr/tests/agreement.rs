@@ -92,7 +92,8 @@ fn number(v: f64) -> Array {
 
 #[test]
 fn textbook_gradients() {
-    let cases: &[(&str, &[(&str, f64)], f64, &[f64])] = &[
+    type Case<'a> = (&'a str, &'a [(&'a str, f64)], f64, &'a [f64]);
+    let cases: &[Case] = &[
         ("(x+y)^2", &[("x", 2.0), ("y", 3.0)], 25.0, &[10.0, 10.0]),
         ("x^2+x", &[("x", 3.0)], 12.0, &[7.0]),
         ("x*y+(x+y)", &[("x", 2.0), ("y", 3.0)], 11.0, &[4.0, 3.0]),

@@ -114,10 +114,12 @@ fn deep_and_long_texts() {
     assert_eq!(trace.gradient("x"), [100_001.0]);
     assert!(parse("sum(i, 1, 10^12, x)").is_ok());
     let endless = parse("sum(i, 1, 10^12, x)").unwrap();
-    assert!(scalar::trace(&endless, &[("x".to_string(), Array::number(1.0))])
-        .unwrap_err()
-        .message
-        .contains("terms"));
+    assert!(
+        scalar::trace(&endless, &[("x".to_string(), Array::number(1.0))])
+            .unwrap_err()
+            .message
+            .contains("terms")
+    );
 }
 
 #[test]

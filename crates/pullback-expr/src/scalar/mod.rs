@@ -11,7 +11,7 @@ pub use array::Array;
 pub use sweep::{Contribution, Swept};
 
 use crate::function::Function;
-use crate::interpret::{interpret, Item};
+use crate::interpret::{Item, interpret};
 use crate::parser::parse_point;
 use crate::problem::{Problem, Span};
 use crate::program::{Program, Relation};
