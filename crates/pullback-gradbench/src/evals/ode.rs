@@ -56,7 +56,7 @@ fn step(x: &Tensor, y: &Tensor, h: f64) -> Tensor {
 /// The last element of the state after all steps.
 fn last(x: &Tensor, steps: usize) -> Tensor {
     /// Numbers that may be kept for the way back. Beyond them each step keeps its state alone and runs again.
-    const KEPT: usize = 1 << 25;
+    const KEPT: usize = 1 << 28;
     let n = x.shape()[0];
     let h = 2.0 / steps as f64;
     let long = 20 * n * steps > KEPT;

@@ -1,5 +1,6 @@
 //! Runs a program on blocks of points, a lane for each, and on single points with the same results.
 
+use super::exchange::{gather, scatter};
 use super::graph::Op;
 use super::program::{Check, Program, Step};
 use crate::backend::cpu::lane::{Careful, Lane, Portable};
@@ -11,12 +12,12 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Points that run together. 64 lanes make the decoding of a step small against its work.
-const LANES: usize = 64;
+pub(super) const LANES: usize = 64;
 
 /// The values of one slot, a lane for each point.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
-struct Slot([f64; LANES]);
+pub(super) struct Slot(pub [f64; LANES]);
 
 /// A point at which a comparison came out otherwise than when the function was recorded.
 #[derive(Clone, Copy, Debug)]
@@ -164,106 +165,6 @@ pub(super) fn sums(
         sums.iter_mut().zip(group).for_each(|(sum, part)| *sum += part);
     }
     failure.into_inner().expect("nothing panics while it is held")
-}
-
-/// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
-/// read and written whole.
-const SIDE: usize = 4;
-
-#[inline(always)]
-fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
-    // The compiler moves the numbers one by one; in vectors it is twelve instructions.
-    #[cfg(target_arch = "x86_64")]
-    if I::FMA {
-        use std::arch::x86_64::{
-            _mm256_loadu_pd, _mm256_permute2f128_pd, _mm256_storeu_pd, _mm256_unpackhi_pd, _mm256_unpacklo_pd,
-        };
-        let mut out = [[0.0; SIDE]; SIDE];
-        // SAFETY: a processor with FMA has AVX, and each row is four numbers.
-        unsafe {
-            let row = tile.each_ref().map(|row| _mm256_loadu_pd(row.as_ptr()));
-            let (even01, odd01) = (_mm256_unpacklo_pd(row[0], row[1]), _mm256_unpackhi_pd(row[0], row[1]));
-            let (even23, odd23) = (_mm256_unpacklo_pd(row[2], row[3]), _mm256_unpackhi_pd(row[2], row[3]));
-            _mm256_storeu_pd(out[0].as_mut_ptr(), _mm256_permute2f128_pd::<0x20>(even01, even23));
-            _mm256_storeu_pd(out[1].as_mut_ptr(), _mm256_permute2f128_pd::<0x20>(odd01, odd23));
-            _mm256_storeu_pd(out[2].as_mut_ptr(), _mm256_permute2f128_pd::<0x31>(even01, even23));
-            _mm256_storeu_pd(out[3].as_mut_ptr(), _mm256_permute2f128_pd::<0x31>(odd01, odd23));
-        }
-        return out;
-    }
-    std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
-}
-
-/// Loads the inputs of at most `LANES` points into their slots. `inputs` says which input goes to which slot; a point starts with
-/// input number `origin`.
-#[inline(always)]
-fn gather<I: Isa>(inputs: &[(u32, u32)], origin: u32, columns: usize, points: &[f64], slots: &mut [Slot]) {
-    let all = inputs;
-    let width = points.len().checked_div(columns).unwrap_or(0);
-    let full = width / SIDE * SIDE;
-    // Points in the outer loop: they come from far, and are read from their beginning to their end.
-    for lane in (0..full).step_by(SIDE) {
-        let mut inputs = all;
-        while let Some((&(first, slot), rest)) = inputs.split_first() {
-            let at = lane * columns + (first - origin) as usize;
-            match inputs.split_first_chunk::<SIDE>() {
-                Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
-                    let row = |k: usize| *points[at + k * columns..].first_chunk().expect("inside the point");
-                    let tile = transposed::<I>(std::array::from_fn(row));
-                    for (column, &(_, slot)) in tile.iter().zip(group) {
-                        slots[slot as usize].0[lane..lane + SIDE].copy_from_slice(column);
-                    }
-                    inputs = rest;
-                }
-                _ => {
-                    let lanes = &mut slots[slot as usize].0[lane..lane + SIDE];
-                    lanes.iter_mut().enumerate().for_each(|(k, y)| *y = points[at + k * columns]);
-                    inputs = rest;
-                }
-            }
-        }
-    }
-    for lane in full..width {
-        for &(input, slot) in all {
-            slots[slot as usize].0[lane] = points[lane * columns + (input - origin) as usize];
-        }
-    }
-    if width < LANES {
-        // Idle lanes repeat a point, so that no check fails for their sake.
-        for &(_, slot) in all {
-            let lanes = &mut slots[slot as usize].0;
-            let last = lanes[width - 1];
-            lanes[width..].fill(last);
-        }
-    }
-}
-
-/// Writes the outputs of each lane as a row.
-#[inline(always)]
-fn scatter<I: Isa>(program: &Program, slots: &[Slot], out: &mut [f64]) {
-    let rows = program.outputs.len();
-    let width = out.len().checked_div(rows).unwrap_or(0);
-    let full = width / SIDE * SIDE;
-    let (groups, rest) = program.outputs.as_chunks::<SIDE>();
-    for lane in (0..full).step_by(SIDE) {
-        for (g, group) in groups.iter().enumerate() {
-            let column =
-                |k: usize| *slots[group[k] as usize].0[lane..].first_chunk().expect("inside the slot");
-            let tile = transposed::<I>(std::array::from_fn(column));
-            for (k, row) in tile.iter().enumerate() {
-                out[(lane + k) * rows + g * SIDE..][..SIDE].copy_from_slice(row);
-            }
-        }
-        for (j, &slot) in rest.iter().enumerate() {
-            let at = lane * rows + groups.len() * SIDE + j;
-            (0..SIDE).for_each(|k| out[at + k * rows] = slots[slot as usize].0[lane + k]);
-        }
-    }
-    for lane in full..width {
-        for (y, &slot) in out[lane * rows..][..rows].iter_mut().zip(&program.outputs) {
-            *y = slots[slot as usize].0[lane];
-        }
-    }
 }
 
 /// Evaluates the program at one point, in `workspace`.

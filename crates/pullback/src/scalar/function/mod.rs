@@ -4,6 +4,7 @@
 mod builder;
 mod differentiate;
 mod evaluate;
+mod exchange;
 mod graph;
 mod program;
 mod source;

@@ -54,22 +54,39 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
             // SAFETY: `k` is less than the length, and not 0: node 0 has no record.
             let mut next = std::mem::replace(unsafe { adjoints.get_unchecked_mut(k - 1) }, zero);
             if !g.is_nothing() {
-                let mut add = |node: usize, p: T| {
-                    if node + 1 == k {
-                        next = next.plus_product::<FUSED>(p, g);
-                    } else {
-                        // SAFETY: both nodes are less than `k`.
-                        let sum = unsafe { adjoints.get_unchecked_mut(node) };
-                        *sum = sum.plus_product::<FUSED>(p, g);
-                    }
-                };
-                add(a, record.pa);
-                add(b, record.pb);
+                // SAFETY: both nodes are less than `k`.
+                unsafe {
+                    add::<T, FUSED>(&mut next, adjoints, k, a, record.pa, g);
+                    add::<T, FUSED>(&mut next, adjoints, k, b, record.pb, g);
+                }
             }
             g = next;
         }
         // The slice below, or the nodes before `from`, find it in memory.
         adjoints[k - 1] = g;
+    }
+}
+
+/// Adds `p * g` to the adjoint of a node, which is in `next` if it is the one before `k`. Not a closure: for large `T` those are
+/// called, and compiled without the instruction.
+///
+/// # Safety
+/// There must be an adjoint of the node.
+#[inline(always)]
+unsafe fn add<T: Taped, const FUSED: bool>(
+    next: &mut T,
+    adjoints: &mut [T],
+    k: usize,
+    node: usize,
+    p: T,
+    g: T,
+) {
+    if node + 1 == k {
+        *next = next.plus_product::<FUSED>(p, g);
+    } else {
+        // SAFETY: the caller's promise.
+        let sum = unsafe { adjoints.get_unchecked_mut(node) };
+        *sum = sum.plus_product::<FUSED>(p, g);
     }
 }
 
