@@ -102,7 +102,18 @@ fn forward_table(listing: &Listing, values: Option<&Values>, options: &Options) 
         row.extend(values.map(|v| numeric(listing.value(v, e.place), options.digits)));
         row
     };
-    Table { title: "Forward: values".into(), columns, rows: listing.entries.iter().map(row).collect() }
+    let mut rows: Vec<Vec<Cell>> = listing.entries.iter().map(row).collect();
+    // An output that depends on no input is no step, but has a value.
+    for (place, name) in listing.model.graph.results().into_iter().zip(&listing.model.outputs) {
+        if let Place::Constant(k) = place {
+            let t = &listing.model.graph.constants()[k];
+            let mut row = vec![Cell::new(name, Tone::Name), Cell::new("constant", Tone::Faint), "".into()];
+            row.extend(with_shapes.then(|| Cell::new(format!("{:?}", t.shape()), Tone::Faint)));
+            row.extend(values.map(|_| numeric(t, options.digits)));
+            rows.push(row);
+        }
+    }
+    Table { title: "Forward: values".into(), columns, rows }
 }
 
 /// `∂v3/∂v1`
@@ -174,7 +185,10 @@ fn gradient_table(listing: &Listing, adjoints: &Adjoints, options: &Options) -> 
         };
         vec![Cell::new(name, Tone::Name).latex(latex), Cell::new(value, Tone::Result)]
     });
-    Table { title: "Gradient".into(), columns: columns(["derivative", "value"]), rows: rows.collect() }
+    let result = listing.entry(listing.model.graph.results()[options.output]);
+    let is_number = result.is_none_or(|e| listing.entries[e].shape.is_empty());
+    let title = if is_number { "Gradient" } else { "Gradient of the sum of the elements" };
+    Table { title: title.into(), columns: columns(["derivative", "value"]), rows: rows.collect() }
 }
 
 /// The rules without numbers.

@@ -122,9 +122,16 @@ fn serve(page: &[u8], port: u16, open: bool) -> Result<()> {
 
 fn answer(mut stream: TcpStream, page: &[u8]) -> std::io::Result<()> {
     stream.set_read_timeout(Some(Duration::from_secs(2)))?;
-    let mut request = [0; 2048];
-    let n = stream.read(&mut request)?;
-    let wanted = request[..n].starts_with(b"GET / ");
+    // To the end of the head: what is left unread when a connection closes cuts off the answer.
+    let mut request = Vec::new();
+    let mut part = [0; 1024];
+    while !request.windows(4).any(|w| w == b"\r\n\r\n") && request.len() < 1 << 16 {
+        match stream.read(&mut part)? {
+            0 => break,
+            n => request.extend_from_slice(&part[..n]),
+        }
+    }
+    let wanted = request.starts_with(b"GET / ");
     let (status, body): (&str, &[u8]) = if wanted { ("200 OK", page) } else { ("404 Not Found", b"") };
     let head = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",

@@ -91,6 +91,8 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("help", &["--help"], ""),
     ("help-explain", &["explain", "--help"], ""),
     ("man", &["man"], ""),
+    ("explain-constant", &["explain", "2*pi"], ""),
+    ("explain-vector", &["explain", "[x, x^2]", "--at", "x=3"], ""),
     ("explain-names", &["explain", "v1*v2 + 1", "--at", "v1=2,v2=3"], ""),
     ("bad-bracket", &["explain", "x + (y"], ""),
     ("bad-name", &["explain", "x + z", "--at", "x=1"], ""),
@@ -258,22 +260,25 @@ fn the_page_is_served_on_the_loopback_address() {
     let mut server = Command::new(env!("CARGO_BIN_EXE_pullback"))
         .args(["view", "x^2", "--no-open"])
         .stdin(Stdio::null())
+        .stdout(Stdio::null())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     let mut line = String::new();
     BufReader::new(server.stderr.take().unwrap()).read_line(&mut line).unwrap();
     let address = line.trim_start_matches("serving http://").split('/').next().unwrap().to_string();
-    let get = |what: &str| {
-        let mut stream = std::net::TcpStream::connect(&address).unwrap();
-        write!(stream, "GET {what} HTTP/1.1\r\nHost: {address}\r\n\r\n").unwrap();
+    // Errors come after the server has ended.
+    let get = |what: &str| -> std::io::Result<String> {
+        let mut stream = std::net::TcpStream::connect(&address)?;
+        write!(stream, "GET {what} HTTP/1.1\r\nHost: {address}\r\n\r\n")?;
         let mut answer = String::new();
-        stream.read_to_string(&mut answer).unwrap();
-        answer
+        stream.read_to_string(&mut answer)?;
+        Ok(answer)
     };
     let (page, other) = (get("/"), get("/other"));
     server.kill().unwrap();
     server.wait().unwrap();
+    let (page, other) = (page.unwrap(), other.unwrap());
     assert!(address.starts_with("127.0.0.1:"), "{line}");
     assert!(page.starts_with("HTTP/1.1 200 OK") && page.contains("<title>Pullback"));
     assert!(other.starts_with("HTTP/1.1 404"));

@@ -35,6 +35,7 @@ pub mod scalar;
 #[path = "../../pullback/src/scalar/special.rs"]
 mod special;
 pub mod symbolic;
+mod vocabulary;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
 

@@ -1,8 +1,8 @@
 //! Which names of a program are inputs, and which of these count something.
 
-use crate::parser::is_function;
 use crate::problem::Problem;
 use crate::program::{CONSTANTS, Index, Node, Program, Statement};
+use crate::vocabulary::is_function;
 
 /// Finds out which names are inputs, and which of these count something.
 pub(crate) fn names(mut program: Program) -> Result<Program, Problem> {

@@ -4,12 +4,11 @@ use crate::function::Function;
 use crate::lexer::{Kind, Token, tokens};
 use crate::names::names;
 use crate::problem::{Problem, Span};
-use crate::program::{Builtin, CONSTANTS, Connective, Index, Node, Program, Reduction, Relation, Statement};
+use crate::program::{Builtin, Connective, Index, Node, Program, Reduction, Relation, Statement};
+use crate::vocabulary::{KEYWORDS, check_name, is_function, unknown_function};
 
 /// How deep brackets, signs and choices may nest: the parser recurses, and a formula that a person wrote is far below.
 const DEPTH: usize = 200;
-
-const KEYWORDS: &[&str] = &["let", "if", "then", "else", "and", "or", "not"];
 
 /// Parses an expression, or lines of `let` and expressions.
 ///
@@ -473,52 +472,4 @@ fn binary(kind: Kind) -> Option<(u8, Operator)> {
         Kind::Sign(sign) => Relation::of(sign).map(|r| (COMPARISON, Operator::Compare(r))),
         _ => None,
     }
-}
-
-const OTHERS: &[&str] = &["sum", "mean", "prod", "norm", "max", "min", "dot", "matmul", "transpose"];
-
-pub(crate) fn is_function(name: &str) -> bool {
-    OTHERS.contains(&name) || Function::named(name).is_some()
-}
-
-fn check_name(name: &str, span: Span) -> Result<(), Problem> {
-    let what = if KEYWORDS.contains(&name) {
-        "a word of the language"
-    } else if is_function(name) {
-        "a function"
-    } else if CONSTANTS.iter().any(|c| c.0 == name) {
-        "a constant"
-    } else {
-        return Ok(());
-    };
-    Err(Problem::at(span, format!("`{name}` is {what}, and cannot be given another meaning")))
-}
-
-fn unknown_function(name: &str, span: Span) -> Problem {
-    let problem = Problem::at(span, format!("there is no function `{name}`"));
-    let near = Function::ALL
-        .iter()
-        .map(|f| f.name())
-        .chain(OTHERS.iter().copied())
-        .min_by_key(|f| distance(f, name));
-    match near {
-        Some(f) if distance(f, name) <= 1 + name.len() / 4 => problem.help(format!("did you mean `{f}`?")),
-        _ => problem.help("a product is written with `*`; docs/expressions.md lists the functions"),
-    }
-}
-
-/// The number of letters to insert, delete or replace.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut corner = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replaced = corner + usize::from(x != *y);
-            corner = row[j + 1];
-            row[j + 1] = replaced.min(row[j] + 1).min(corner + 1);
-        }
-    }
-    row[b.len()]
 }
