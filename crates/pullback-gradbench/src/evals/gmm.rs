@@ -44,20 +44,17 @@ impl Parameters {
     fn new(input: &Input) -> Self {
         let d = input.d;
         let size = (CACHED / (input.n * d)).clamp(1, input.k);
-        let group = |((mu, q), l): ((&[Vec<f64>], &[Vec<f64>]), &[Vec<f64>])| Group {
-            mu: matrix(mu, d),
-            q: matrix(q, d),
-            l: matrix(l, d * (d - 1) / 2),
+        let group = |first: usize| {
+            let these = first..(first + size).min(input.k);
+            Group {
+                mu: matrix(&input.mu[these.clone()], d),
+                q: matrix(&input.q[these.clone()], d),
+                l: matrix(&input.l[these], d * (d - 1) / 2),
+            }
         };
         Parameters {
             alpha: Tensor::from_slice(&input.alpha, [input.k]),
-            groups: input
-                .mu
-                .chunks(size)
-                .zip(input.q.chunks(size))
-                .zip(input.l.chunks(size))
-                .map(group)
-                .collect(),
+            groups: (0..input.k).step_by(size).map(group).collect(),
         }
     }
 }
@@ -142,7 +139,7 @@ impl Mixture {
             let (of_points, of_components, of_prior) = self.group(group);
             squares.push(of_points);
             sums.push(of_components);
-            prior = prior + of_prior;
+            prior += of_prior;
         }
         let sums = Tensor::concat(&sums, 0);
         let beta = (&p.alpha + &sums) - Tensor::concat(&squares, 1) * 0.5;

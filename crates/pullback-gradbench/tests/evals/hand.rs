@@ -116,8 +116,8 @@ impl Hand {
         let global = rotation(&theta[..3]);
         let position = |v: usize| -> [f64; 3] {
             let mut at = [0.0; 4];
-            for b in 0..BONES {
-                let transform = product(&absolutes[b], &self.inverses[b]);
+            for (b, absolute) in absolutes.iter().enumerate() {
+                let transform = product(absolute, &self.inverses[b]);
                 for (at, row) in at.iter_mut().zip(transform) {
                     *at += self.weights[v][b] * (0..4).map(|j| row[j] * self.base[v][j]).sum::<f64>();
                 }

@@ -78,7 +78,8 @@ macro_rules! operators {
         impl ops::$Op for Counted {
             type Output = Counted;
             fn $op(self, other: Counted) -> Counted {
-                Counted::result(ops::$Op::$op(self.value, other.value), self.active | other.active)
+                let active = self.active || other.active;
+                Counted::result(ops::$Op::$op(self.value, other.value), active)
             }
         }
         impl ops::$Op<f64> for Counted {

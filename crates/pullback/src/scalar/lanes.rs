@@ -18,7 +18,7 @@ use std::cmp::Ordering;
 /// [`Real::value`] is the number in the first lane, and NaN if some lane is not finite.
 ///
 /// ```
-/// use pullback::scalar::{Lanes, Number, Tape};
+/// use pullback::scalar::{Lanes, Tape};
 /// let slopes = Tape::new().record(|t| {
 ///     let x = t.input(Lanes([1.0, 2.0, 3.0, 4.0]));
 ///     t.derivative(x * x, x)
