@@ -58,6 +58,15 @@ pub(super) fn many(
     (point != usize::MAX).then(|| Failure { point, guard: failed_guard.into_inner() })
 }
 
+/// Slots for a block of points, those of the constants filled.
+fn with_constants(program: &Program) -> Vec<Slot> {
+    let mut slots = vec![Slot([0.0; LANES]); program.slots];
+    for &(value, slot) in &program.constants {
+        slots[slot as usize].0.fill(value);
+    }
+    slots
+}
+
 /// Runs consecutive points on this thread.
 #[inline(always)]
 fn part_on<I: Isa>(
@@ -68,10 +77,7 @@ fn part_on<I: Isa>(
     n: usize,
 ) -> Option<Failure> {
     let rows = program.outputs.len();
-    let mut slots = vec![Slot([0.0; LANES]); program.slots];
-    for &(value, slot) in &program.constants {
-        slots[slot as usize].0.fill(value);
-    }
+    let mut slots = with_constants(program);
     for start in (0..n).step_by(LANES) {
         let width = LANES.min(n - start);
         gather::<I>(&program.inputs, 0, columns, &points[start * columns..][..width * columns], &mut slots);
@@ -95,10 +101,7 @@ fn sum_on<I: Isa>(
 ) -> Option<Failure> {
     /// Partial sums of an output: one vector of the widest kind.
     const PARTS: usize = 8;
-    let mut slots = vec![Slot([0.0; LANES]); program.slots];
-    for &(value, slot) in &program.constants {
-        slots[slot as usize].0.fill(value);
-    }
+    let mut slots = with_constants(program);
     let (common, inputs) =
         program.inputs.split_at(program.inputs.partition_point(|&(k, _)| (k as usize) < shared.len()));
     for &(input, slot) in common {
