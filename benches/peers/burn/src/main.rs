@@ -1,5 +1,6 @@
 //! Tasks of `benches/src/eager` with burn, on its ndarray backend.
 
+#[path = "../../protocol.rs"]
 mod protocol;
 
 use burn::backend::{Autodiff, NdArray};

@@ -1,5 +1,6 @@
 //! Tasks of `benches/src/eager` with candle, on the processor.
 
+#[path = "../../protocol.rs"]
 mod protocol;
 
 use candle_core::{D, DType, Device, Result, Tensor, Var};

@@ -1,10 +1,12 @@
 //! The scalar tasks with other crates, over the line protocol of `benches/src/main.rs`. The first argument names the crate.
 
+#[path = "../../protocol.rs"]
+mod protocol;
+
 use num_dual::{DualNum, gradient, hessian};
+use protocol::{Task, serve};
 use reverse::Gradient;
 use std::hint::black_box;
-use std::io::{BufRead, Write};
-use std::time::{Duration, Instant};
 
 fn numbers(n: usize) -> Vec<f64> {
     (1..=n).map(|k| 0.5 + (k as f64 * 0.618_033_988_749_894_9).fract()).collect()
@@ -126,35 +128,14 @@ const NAMES: [&str; 6] = [
     "hessian/rosenbrock_10",
 ];
 
-fn samples(run: &mut Run, budget: Duration) -> Vec<f64> {
-    (0..3).for_each(|_| run());
-    let start = Instant::now();
-    let mut found = Vec::new();
-    while found.len() < 3 || (start.elapsed() < budget && found.len() < 200) {
-        let begin = Instant::now();
-        run();
-        found.push(begin.elapsed().as_secs_f64());
-    }
-    found
-}
-
 fn main() {
     let of = std::env::args().nth(1).expect("the name of a crate: num-dual or reverse");
-    for line in std::io::stdin().lock().lines() {
-        let line = line.expect("standard input can be read");
-        let answer = match line.split_whitespace().collect::<Vec<_>>().as_slice() {
-            ["hello"] => of.clone(),
-            ["list", _] => NAMES.into_iter().filter(|name| task(&of, name).is_some()).collect::<Vec<_>>().join(" "),
-            ["time", name, _, seconds] => match task(&of, name) {
-                Some(mut run) => {
-                    let budget = Duration::from_secs_f64(seconds.parse().expect("seconds"));
-                    samples(&mut run, budget).iter().map(|s| format!("{s:.4e}")).collect::<Vec<_>>().join(" ")
-                }
-                None => "error: no such task".to_string(),
-            },
-            _ => "error: cannot read".to_string(),
-        };
-        println!("{answer}");
-        std::io::stdout().flush().expect("standard output can be written");
-    }
+    let known = NAMES.into_iter().filter(|name| task(&of, name).is_some());
+    let tasks: Vec<Task> = known
+        .map(|name| {
+            let of = of.clone();
+            Task(name, 1, Box::new(move || task(&of, name).expect("it was there before")))
+        })
+        .collect();
+    serve(&of, &tasks);
 }
