@@ -103,6 +103,11 @@ fn a_signature_is_traced_once() {
         few.call(&Tensor::zeros([n]));
     }
     assert_eq!(few.traces(), 3, "one is kept");
+    let three = compile(|x: &Tensor| x.exp()).keep(3);
+    for n in [1, 2, 3, 1, 4, 3, 1] {
+        three.call(&Tensor::zeros([n]));
+    }
+    assert_eq!(three.traces(), 4, "the signature that goes is the one that was not used for longest");
 }
 
 #[derive(Tree)]

@@ -89,8 +89,10 @@ impl<Y> Cache<Y> {
 
     pub fn find(&mut self, signature: &Signature) -> Option<Arc<Entry<Y>>> {
         let k = self.entries.iter().position(|(s, _)| s == signature)?;
-        self.entries.swap(0, k);
-        Some(self.entries[0].1.clone())
+        let found = self.entries.remove(k)?;
+        let entry = found.1.clone();
+        self.entries.push_front(found);
+        Some(entry)
     }
 
     pub fn add<X: Tree>(
