@@ -15,6 +15,7 @@ pub(crate) mod movement;
 pub(crate) mod parallel;
 pub(crate) mod reduce;
 pub(crate) mod rows;
+pub(crate) mod scratch;
 mod strided;
 mod tiles;
 mod vectorised;

@@ -26,6 +26,10 @@ impl<T> Target<T> {
         Target(slice.as_mut_ptr())
     }
 
+    pub fn from(first: *mut T) -> Self {
+        Target(first)
+    }
+
     /// A pointer to the element at an offset.
     ///
     /// # Safety

@@ -32,6 +32,8 @@ pub(crate) fn set_num_threads(n: usize) {
 fn pool() -> &'static ThreadPool {
     POOL.get_or_init(|| {
         let n = std::thread::available_parallelism().map_or(1, |n| n.get()).max(num_threads());
+        // The thread that asks works too: with as many helpers as cores, one more would look for work and be in the way.
+        let n = (n - 1).max(1);
         let name = |k| format!("pullback-{k}");
         ThreadPoolBuilder::new()
             .num_threads(n)

@@ -8,7 +8,7 @@ const BLOCK: usize = 4096;
 /// Independent sums of a scalar product: enough to hide the latency of an addition.
 const LANES: usize = 32;
 /// Outputs accumulated together where the matrix is stored by columns.
-const COLUMN: usize = 512;
+pub(super) const COLUMNS: usize = 512;
 
 /// # Safety
 /// One of `m` and `n` is 1, the matrices have the dimensions given, and nobody else uses that part of the
@@ -50,9 +50,9 @@ pub(super) unsafe fn product<T: Fused>(
             *o = dot(line, vector);
         }
     } else {
-        for (c, out) in out.chunks_mut(COLUMN).enumerate() {
+        for (c, out) in out.chunks_mut(COLUMNS).enumerate() {
             // SAFETY: `skip` stays in the matrix, and `out` has as many elements as there are rows left.
-            columns(unsafe { matrix.skip(c * COLUMN, 0) }, vector, out);
+            columns(unsafe { matrix.skip(c * COLUMNS, 0) }, vector, out);
         }
     }
 }
@@ -101,7 +101,7 @@ vectorised! {
     /// `out = matrix * vector`, adding columns (four at a time, to load the sums less often); the matrix has a row
     /// for each output.
     fn columns<T: Fused>(matrix: Matrix<T>, vector: &[T], out: &mut [T]) {
-        let mut sums = [T::default(); COLUMN];
+        let mut sums = [T::default(); COLUMNS];
         let sums = &mut sums[..out.len()];
         let (fours, tail) = vector.as_chunks::<4>();
         let fours = if matrix.row == 1 { fours } else { &[] };
