@@ -1,5 +1,6 @@
 //! A graph as kernels: which run, what they read, and what is only another view.
 
+use super::epilogue::Product;
 use super::fused::Fused;
 use super::region::{Cond, Scan};
 use crate::DType;
@@ -44,6 +45,8 @@ pub(super) enum Work {
     Scan(Box<Scan>),
     Cond(Box<Cond>),
     Fused(Fused),
+    /// A matrix product, and what is done with its elements.
+    Product(Box<Product>),
     /// A function of which nothing is known: it is called.
     Block(Arc<dyn Block>),
 }
@@ -88,6 +91,7 @@ impl Work {
             Work::Scan(_) => "scan",
             Work::Cond(_) => "cond",
             Work::Fused(_) => "fused",
+            Work::Product(_) => "matmul+fused",
             Work::Block(block) => block.name(),
         }
     }
@@ -95,7 +99,7 @@ impl Work {
     /// Bytes that it needs while it runs.
     pub fn scratch(&self) -> usize {
         match self {
-            Work::Op(_) | Work::Fused(_) | Work::Block(_) => 0,
+            Work::Op(_) | Work::Fused(_) | Work::Product(_) | Work::Block(_) => 0,
             Work::Scan(scan) => scan.scratch(),
             Work::Cond(cond) => cond.then.storage.peak.max(cond.otherwise.storage.peak),
         }
@@ -106,6 +110,7 @@ impl Work {
         match self {
             Work::Op(op) => op.overwrites(dtype),
             Work::Fused(group) => group.program.may_share(result, operand),
+            Work::Product(product) => product.overwrites(result, operand),
             Work::Scan(_) | Work::Cond(_) | Work::Block(_) => false,
         }
     }

@@ -1,5 +1,6 @@
 //! Graphs as plans: which kernels run in which order over which memory, decided once; run many times.
 
+mod epilogue;
 pub(crate) mod fused;
 mod lower;
 mod order;
@@ -47,6 +48,7 @@ impl Plan {
     /// Plans a graph whose outputs from `given` on have memory of their own to go to.
     fn of(graph: &Graph, donated: &[usize], given: usize) -> Plan {
         let mut program = Program::new(graph, donated);
+        program.join_epilogues();
         let order = order::choose(&program);
         program.reorder(&order);
         let order: Vec<usize> = (0..order.len()).collect();

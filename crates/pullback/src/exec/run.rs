@@ -162,7 +162,7 @@ impl Plan {
                 let unused = out.finish();
                 self.put(r, data, unused, frame, given);
             }
-            Work::Fused(group) => {
+            Work::Fused(_) | Work::Product(_) => {
                 let shapes = &self.program.registers[kernel.results.clone()];
                 let mut made: SmallVec<[Data; 4]> = kernel.results.clone().map(|_| Data::Gone).collect();
                 let mut outs: SmallVec<[Output; 4]> = kernel
@@ -174,7 +174,11 @@ impl Plan {
                     .collect();
                 let x: SmallVec<[Value; 8]> =
                     kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
-                group.program.run(&x, &mut outs);
+                match &kernel.work {
+                    Work::Product(p) => p.group.program.run_on_product(&p.lead, &x, &mut outs),
+                    Work::Fused(group) => group.program.run(&x, &mut outs),
+                    _ => unreachable!("these are the kernels that run programs"),
+                }
                 drop(x);
                 let unused: SmallVec<[Option<Memory>; 4]> = outs.into_iter().map(Output::finish).collect();
                 for ((r, data), unused) in kernel.results.clone().zip(made).zip(unused) {

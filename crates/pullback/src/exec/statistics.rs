@@ -65,6 +65,12 @@ impl Program {
             peak_bytes: 0,
         };
         match &kernel.work {
+            Work::Product(product) => {
+                let shapes: Vec<&[usize]> = kernel.operands[..2].iter().map(|o| &*o.aval.shape).collect();
+                let inside = Program::new(&product.group.body, &[]).cost();
+                let own = product.op.flops(&shapes, &results[product.lead.output].shape);
+                Statistics { operations: product.operations + inside.operations, ..whole(own + inside.flops) }
+            }
             Work::Op(op) => {
                 let shapes: Vec<&[usize]> = kernel.operands.iter().map(|o| &*o.aval.shape).collect();
                 whole(op.flops(&shapes, &results[0].shape))

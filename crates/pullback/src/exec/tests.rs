@@ -1,6 +1,7 @@
 //! A plan gives the bits of the graph, whatever its inputs look like, in the memory it has planned.
 
 mod costs;
+mod epilogues;
 mod groups;
 mod memory;
 mod programs;

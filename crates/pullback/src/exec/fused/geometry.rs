@@ -68,6 +68,11 @@ impl Geometry {
         }
     }
 
+    /// How many elements each block has, but for the last one, if blocks follow each other in row-major order.
+    pub fn block_elements(&self) -> Option<usize> {
+        (self.rows == 1 || self.col_blocks == 1).then(|| self.block_size())
+    }
+
     /// Elements of a block, roughly.
     pub fn block_size(&self) -> usize {
         self.block_rows * self.block_cols

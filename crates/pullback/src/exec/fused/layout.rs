@@ -47,6 +47,11 @@ impl Fold {
     }
 }
 
+/// Whether each element of the result depends on a whole row: what a group computes by reductions of its own.
+pub(crate) fn is_rowwise(op: &Op) -> bool {
+    matches!(op, Op::Softmax(_) | Op::SoftmaxPullback(_) | Op::LogSoftmax(_) | Op::LogSoftmaxPullback(_))
+}
+
 /// The shape of a group, and where each of its operations belongs.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -96,6 +101,7 @@ pub(crate) fn is_member(graph: &Graph, step: usize) -> bool {
             // Between truth and number, which are the same here.
             Op::Cast(c) => (c.to == DType::Bool) != (inputs().all(|a| a.dtype == DType::Bool)),
             Op::Clamp(_) => true,
+            op if is_rowwise(op) => true,
             op => Function::of(op).is_some() || (Fold::of(op).is_some() && step.avals[0].dtype.is_float()),
         }
 }
@@ -147,6 +153,9 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
                 return None;
             }
         }
+        if is_rowwise(&step.op) && !step.avals[0].shape.last().is_some_and(|&c| agree(c)) {
+            return None;
+        }
         for (base, view) in operands(k) {
             if place(*base).is_some() && !view.is_flat() && !agree(view.repeats()) {
                 return None;
@@ -172,6 +181,7 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
     for (k, step) in steps().enumerate() {
         let own = match size(k) {
             s if s == n => Level::Full,
+            _ if is_rowwise(&step.op) => return None,
             s if s == rows => Level::Row,
             _ => return None,
         };
@@ -197,6 +207,7 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
             },
         };
         whole |= used[k] && level == Level::Row && Fold::of(&step.op).is_some();
+        whole |= is_rowwise(&step.op);
         levels.push(level);
     }
     (!whole || cols <= LONGEST_ROW).then_some(Layout { dtype, rows, cols, whole, levels })

@@ -6,7 +6,7 @@
 
 use super::Real;
 use super::function::Function;
-use super::layout::{Fold, Layout, Level, repeated};
+use super::layout::{Fold, Layout, Level, is_rowwise, repeated};
 use super::view::{Operands, View};
 use crate::DType;
 use crate::graph::{Graph, Ref};
@@ -115,6 +115,7 @@ pub(super) fn lower<F: Real>(
                 let above = values.map(Function::Maximum, &[x[0], low]);
                 values.map(Function::Minimum, &[above, high])
             }
+            (op, _) if is_rowwise(op) => values.rowwise(op, &x)?,
             (op, level) => match Fold::of(op) {
                 None => values.map(Function::of(op)?, &x),
                 Some((fold, _)) if level == Level::Row && spans => {
@@ -197,6 +198,44 @@ impl<F: Real> Values<F> {
             Reach::Column | Reach::Full => Level::Full,
         };
         self.push(Node::Load(at), level)
+    }
+
+    /// An [operation on whole rows](is_rowwise), by the formulas of its kernel.
+    fn rowwise(&mut self, op: &Op, x: &[Id]) -> Option<Id> {
+        use Function::*;
+        let full: Vec<Id> = x.iter().map(|&x| self.spread(x, Level::Full)).collect();
+        let over_row = |values: &mut Self, fold, x| {
+            let x = values.spread(x, Level::Full);
+            values.push(Node::Fold(fold, x), Level::Row)
+        };
+        Some(match (op, &full[..]) {
+            (Op::Softmax(_) | Op::LogSoftmax(_), &[x]) => {
+                let top = over_row(self, Fold::Max, x);
+                let below = self.map(Sub, &[x, top]);
+                let terms = self.map(Exp, &[below]);
+                let total = over_row(self, Fold::Sum, terms);
+                if let Op::Softmax(_) = op {
+                    let factor = self.map(Recip, &[total]);
+                    self.map(Mul, &[terms, factor])
+                } else {
+                    let log = self.map(Ln, &[total]);
+                    self.map(Sub, &[below, log])
+                }
+            }
+            (Op::SoftmaxPullback(_), &[y, g]) => {
+                let terms = self.map(Mul, &[g, y]);
+                let centre = over_row(self, Fold::Sum, terms);
+                let centred = self.map(Sub, &[g, centre]);
+                self.map(Mul, &[y, centred])
+            }
+            (Op::LogSoftmaxPullback(_), &[y, g]) => {
+                let total = over_row(self, Fold::Sum, g);
+                let weights = self.map(Exp, &[y]);
+                let part = self.map(Mul, &[weights, total]);
+                self.map(Sub, &[g, part])
+            }
+            _ => return None,
+        })
     }
 
     /// A function of values, on the highest of their levels.

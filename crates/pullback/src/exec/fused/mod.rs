@@ -19,6 +19,7 @@ mod tests;
 use crate::DType;
 use crate::backend::cpu::dispatch::loop2_into_left;
 use crate::backend::cpu::math::Float;
+use crate::backend::cpu::matmul::{Native, Prepared, prepared};
 use crate::backend::cpu::reduce;
 use crate::dtype::with_stored;
 use crate::error::{Result, err};
@@ -31,7 +32,10 @@ use code::Code;
 use geometry::Geometry;
 use layout::{Fold, Level};
 use lower::Reach;
+use run::Ahead;
 use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 use view::{is_view, operands};
 
@@ -158,41 +162,132 @@ impl Program {
             && reads.all(|l| l.reach == Reach::Full && l.view.is_flat())
     }
 
-    /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
-    pub fn run<'a>(&'a self, inputs: &[Value<'a>], outputs: &mut [Output]) {
-        debug_assert!(
-            inputs.iter().zip(&self.inputs).all(|(v, a)| v.dtype == a.dtype && *v.shape == a.shape[..])
-        );
-        let memory: SmallVec<[*mut u8; 4]> = outputs
-            .iter_mut()
-            .zip(&self.outputs)
-            .map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>()))
-            .collect();
-        let source = |(k, v): (usize, &Value<'a>)| match outputs.iter().position(|o| o.takes() == Some(k)) {
-            Some(o) => Source { start: memory[o], strides: &self.strides[k] },
-            None => Source::of(v),
-        };
-        let sources: SmallVec<[Source; 8]> = inputs.iter().enumerate().map(source).collect();
-        // SAFETY: the types are those of the program. An output is new memory, or that of an input that it may share.
-        unsafe { self.run_at(&sources, &memory) };
+    /// How this group can follow a matrix product that is one of its inputs, if it can: the product is made where a result will be.
+    pub fn lead(&self, input: usize) -> Option<Lead> {
+        let output = (0..self.outputs.len()).find(|&o| self.may_share(o, input))?;
+        self.geometry.block_elements().map(|_| Lead { input, output })
     }
 
-    /// [`run`](Program::run) on memory.
+    /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
+    pub fn run<'a>(&'a self, inputs: &[Value<'a>], outputs: &mut [Output]) {
+        let memory = self.memory(outputs);
+        let source = |(k, v): (usize, &Value<'a>)| self.source(k, v, k, outputs, &memory);
+        let sources: SmallVec<[Source; 8]> = inputs.iter().enumerate().map(source).collect();
+        // SAFETY: the types are those of the program. An output is new memory, or that of an input that it may share.
+        unsafe { self.run_at(&sources, &memory, None) };
+    }
+
+    /// [`run`](Program::run) on the product of the first two of `x`, and on the other inputs after them.
+    pub fn run_on_product<'a>(&'a self, lead: &Lead, x: &[Value<'a>], outputs: &mut [Output]) {
+        let memory = self.memory(outputs);
+        let product = memory[lead.output];
+        let source = |k: usize| match k.cmp(&lead.input) {
+            Ordering::Equal => Source { start: product, strides: &self.strides[k] },
+            Ordering::Less => self.source(k, &x[2 + k], 2 + k, outputs, &memory),
+            Ordering::Greater => self.source(k, &x[1 + k], 1 + k, outputs, &memory),
+        };
+        let sources: SmallVec<[Source; 8]> = (0..self.inputs.len()).map(source).collect();
+        match &self.code {
+            AnyCode::F32(_) => prepared::<f32>(x[0].view(), x[1].view(), |p| {
+                // SAFETY: as in `run`; the product has the type of the output that it takes the place of.
+                unsafe { self.follow(p, product.cast(), &sources, &memory) }
+            }),
+            AnyCode::F64(_) => prepared::<f64>(x[0].view(), x[1].view(), |p| {
+                // SAFETY: as above.
+                unsafe { self.follow(p, product.cast(), &sources, &memory) }
+            }),
+        }
+    }
+
+    /// Makes the product, and the outputs from it.
+    ///
+    /// # Safety
+    /// As for [`run_at`](Program::run_at); the product goes to one of the outputs, and is read there.
+    unsafe fn follow<T: Native>(
+        &self,
+        product: &Prepared<T>,
+        to: *mut T,
+        inputs: &[Source],
+        outputs: &[*mut u8],
+    ) {
+        let target = Shared(to);
+        // SAFETY: each thread makes the rows that it then reads.
+        let make = |rows: Range<usize>| unsafe { product.compute(rows, target.get()) };
+        let elements = self.geometry.block_elements().expect("a group that can follow has such blocks");
+        let ahead = Ahead::new(product, elements, self.geometry.blocks(), &make);
+        if ahead.is_none() {
+            // SAFETY: the memory of the output, which has the size of the product.
+            product.all(unsafe { std::slice::from_raw_parts_mut(to, product.len()) });
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.run_at(inputs, outputs, ahead) };
+    }
+
+    fn memory(&self, outputs: &mut [Output]) -> SmallVec<[*mut u8; 4]> {
+        let memory = outputs.iter_mut().zip(&self.outputs);
+        memory.map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>())).collect()
+    }
+
+    /// Where input `k` is, which the kernel knows as its operand `operand`.
+    fn source<'a>(
+        &'a self,
+        k: usize,
+        v: &Value<'a>,
+        operand: usize,
+        outputs: &[Output],
+        memory: &[*mut u8],
+    ) -> Source<'a> {
+        debug_assert!(v.dtype == self.inputs[k].dtype && *v.shape == self.inputs[k].shape[..]);
+        match outputs.iter().position(|o| o.takes() == Some(operand)) {
+            Some(o) => Source { start: memory[o], strides: &self.strides[k] },
+            None => Source::of(v),
+        }
+    }
+
+    /// [`run`](Program::run) on memory, perhaps with an input that is still to be made.
     ///
     /// # Safety
     /// Inputs and outputs have the types and shapes of the graph that was compiled. Outputs have no gaps and lie apart from each
     /// other, and from the inputs, unless [`may_share`](Program::may_share) allows it and the input has no gaps either.
-    pub unsafe fn run_at(&self, inputs: &[Source], outputs: &[*mut u8]) {
+    unsafe fn run_at(&self, inputs: &[Source], outputs: &[*mut u8], ahead: Option<Ahead>) {
         let shared = |o: &*mut u8| inputs.iter().any(|i| std::ptr::eq(i.start, *o));
         let staged: SmallVec<[bool; 8]> =
             outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
         // SAFETY: by the caller's promise.
         unsafe {
             match &self.code {
-                AnyCode::F32(code) => run::run(code, &self.geometry, inputs, outputs, staged),
-                AnyCode::F64(code) => run::run(code, &self.geometry, inputs, outputs, staged),
+                AnyCode::F32(code) => run::run(code, &self.geometry, inputs, outputs, staged, ahead),
+                AnyCode::F64(code) => run::run(code, &self.geometry, inputs, outputs, staged, ahead),
             }
         }
+    }
+}
+
+/// Memory that several threads write to, each its own part.
+struct Shared<T>(*mut T);
+
+// SAFETY: whoever takes the pointer promises to use a part that no other thread does.
+unsafe impl<T> Sync for Shared<T> {}
+
+impl<T> Shared<T> {
+    fn get(&self) -> *mut T {
+        self.0
+    }
+}
+
+/// The place of a matrix product in a group that follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    /// The input that is the product.
+    pub input: usize,
+    /// The output whose memory it is made in.
+    pub output: usize,
+}
+
+impl Lead {
+    /// Which input of the group is the `k`-th that is not the product.
+    pub fn place(&self, k: usize) -> usize {
+        k + (k >= self.input) as usize
     }
 }
 

@@ -8,9 +8,11 @@ use super::layout::{Fold, Level};
 use super::lower::Reach;
 use super::{Real, Source};
 use crate::backend::cpu::combined::loop_sincos;
+use crate::backend::cpu::matmul::Prepared;
 use crate::backend::cpu::parallel;
+use crate::backend::cpu::scratch::with_scratch;
 use smallvec::SmallVec;
-use std::cell::RefCell;
+use std::ops::Range;
 
 /// One run: a program with its inputs and outputs.
 pub(super) struct Run<'a, F: 'static> {
@@ -27,6 +29,53 @@ pub(super) struct Run<'a, F: 'static> {
 // SAFETY: inputs are only read; of outputs and partial results each block writes its own part.
 unsafe impl<F> Sync for Run<'_, F> {}
 
+/// A matrix product that is made some rows at a time, each just before the blocks that read them.
+pub(super) struct Ahead<'a> {
+    /// So many blocks have whole rows that may be made apart from the others.
+    unit: usize,
+    /// How many blocks the rows are made for at once.
+    step: usize,
+    /// Tenths of a nanosecond for an element, roughly.
+    work: usize,
+    /// Elements of a block.
+    block: usize,
+    columns: usize,
+    rows: usize,
+    make: &'a (dyn Fn(Range<usize>) + Sync),
+}
+
+/// Elements of a product that are made before they are read: most are still in the second cache then. Fewer would cost the product
+/// more than they save.
+const AHEAD: usize = 1 << 18;
+
+impl<'a> Ahead<'a> {
+    /// `None` if the rows cannot be cut where blocks end, but for one or two places: then the product is better made at once.
+    pub fn new<T: Copy + Send + Sync>(
+        product: &Prepared<T>,
+        block: usize,
+        blocks: usize,
+        make: &'a (dyn Fn(Range<usize>) + Sync),
+    ) -> Option<Self> {
+        let columns = product.columns();
+        let rows = product.unit() * columns;
+        let unit = rows / gcd(rows, block);
+        let step = (AHEAD / block).max(1).next_multiple_of(unit);
+        let fits = blocks <= 1 || blocks >= 4 * unit;
+        let work = product.depth() / 5;
+        fits.then_some(Ahead { unit, step, work, block, columns, rows: product.rows(), make })
+    }
+
+    fn make(&self, blocks: Range<usize>) {
+        let row = |block: usize| (block * self.block / self.columns).min(self.rows);
+        let end = (blocks.end * self.block).div_ceil(self.columns).min(self.rows);
+        (self.make)(row(blocks.start)..end);
+    }
+}
+
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
 /// Tenths of a nanosecond that are worth another thread.
 const GRAIN: usize = 1_000_000;
 
@@ -34,13 +83,15 @@ const GRAIN: usize = 1_000_000;
 ///
 /// # Safety
 /// Inputs and outputs have the types and shapes that the program was compiled for; outputs have no gaps and lie apart from each
-/// other. An output may be the memory of an input that [`Program::may_share`](super::Program::may_share) allows.
+/// other. An output may be the memory of an input that [`Program::may_share`](super::Program::may_share) allows. What is made
+/// `ahead` is an input.
 pub(super) unsafe fn run<F: Real>(
     code: &Code<F>,
     shape: &Geometry,
     inputs: &[Source],
     outputs: &[*mut u8],
     staged: SmallVec<[bool; 8]>,
+    ahead: Option<Ahead>,
 ) {
     let bind = |l: &super::lower::Load| Bound::new(l, inputs[l.input].start, inputs[l.input].strides);
     let sizes = code.accumulators.iter().map(|a| partials(a.to, shape));
@@ -54,11 +105,23 @@ pub(super) unsafe fn run<F: Real>(
         staged,
         partial: partials.iter_mut().map(|p| p.as_mut_ptr()).collect(),
     };
-    let grain = GRAIN / ((code.work + 4) * shape.block_size()).max(1);
-    parallel::split(shape.blocks(), grain.max(1), 1, |blocks| {
+    let (unit, work) = ahead.as_ref().map_or((1, 0), |a| (a.unit, a.work));
+    let mut grain = (GRAIN / ((code.work + work + 4) * shape.block_size()).max(1)).max(unit);
+    if ahead.is_some() {
+        // Each piece packs the other factor again, so a thread gets two of them and not many.
+        grain = grain.max(shape.blocks() / (2 * parallel::num_threads()));
+    }
+    parallel::split(shape.blocks(), grain, unit, |blocks| {
         with_scratch(run.scratch_size(), |memory| {
             let mut worker = Worker::new(&run, memory);
-            blocks.for_each(|b| worker.block(b));
+            let step = ahead.as_ref().map_or(blocks.len(), |a| a.step);
+            for start in blocks.clone().step_by(step) {
+                let some = start..(start + step).min(blocks.end);
+                if let Some(ahead) = &ahead {
+                    ahead.make(some.clone());
+                }
+                some.for_each(|b| worker.block(b));
+            }
         });
     });
     drop(run);
@@ -92,22 +155,6 @@ fn tree<F: Real>(fold: Fold, all: &mut [F], width: usize) {
         F::merge(fold, &mut low[..high.len()], high);
         rows = half;
     }
-}
-
-thread_local! {
-    static SCRATCH: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Memory of at least `size` elements, kept by the thread from run to run.
-fn with_scratch<F: Real>(size: usize, f: impl FnOnce(*mut F)) {
-    let mut memory = SCRATCH.take();
-    let words = (size * size_of::<F>()).div_ceil(8) + 8;
-    memory.resize(words.max(memory.len()), 0);
-    // Registers begin at a boundary of vectors.
-    let start = memory.as_mut_ptr().cast::<u8>();
-    // SAFETY: at most 63 bytes further, for which there are 64 more.
-    f(unsafe { start.add(start.align_offset(64)) }.cast());
-    SCRATCH.set(memory);
 }
 
 impl<F: Real> Run<'_, F> {

@@ -227,6 +227,35 @@ fn softmax_and_its_gradient_are_one_group() {
     }
 }
 
+/// The library's own softmax, with a mask before it and its gradients.
+#[test]
+fn operations_on_rows_are_members_of_groups() {
+    for dtype in [DType::F32, DType::F64] {
+        for (rows, cols) in [(3, 7), (5, 511), (4, 2000), (300, 10), (1, 64), (6, 1)] {
+            let shape = [2, rows, cols];
+            let x = [draw(1, &shape, dtype), draw(2, &shape, dtype), draw(3, &shape, dtype)];
+            let masked = |z: &Tensor, m: &Tensor| z * 0.3 + m.gt(0.5).cast(dtype) * -1e9;
+            let f = |x: &[Tensor]| {
+                let loss = |z: &Tensor| (masked(z, &x[2]).softmax(-1) * &x[1]).sum();
+                let (value, g) = value_and_grad(loss)(&x[0]);
+                vec![value, g]
+            };
+            check("softmax", 1, f, &x);
+            let f = |x: &[Tensor]| {
+                let loss = |z: &Tensor| (masked(z, &x[2]).log_softmax(-1) * &x[1]).sum();
+                let (value, g) = value_and_grad(loss)(&x[0]);
+                vec![value, g]
+            };
+            check("log_softmax", 1, f, &x);
+        }
+    }
+    // Rows that are no distributions: infinite, masked whole, not a number.
+    let (inf, nan) = (f64::INFINITY, f64::NAN);
+    let rows = [[1.0, inf, 2.0], [-inf, -inf, -inf], [0.0, nan, 1.0], [-inf, 0.0, 1.0]];
+    let x = [Tensor::from_slice(&rows.concat(), [4, 3])];
+    check("special rows", 1, |x| vec![(&x[0] * 2.0).softmax(-1), (&x[0] + 1.0).log_softmax(-1)], &x);
+}
+
 #[test]
 fn a_normalisation_and_its_gradient_are_one_group() {
     for dtype in [DType::F32, DType::F64] {
@@ -296,7 +325,7 @@ fn an_output_may_overwrite_an_input() {
     let inputs = [source(&a), source(&b)];
     let outputs = [b.as_mut_ptr().cast(), a.as_mut_ptr().cast(), c.as_mut_ptr().cast()];
     // SAFETY: the types are those of the graph, and the sharing was asked for.
-    unsafe { group.program.run_at(&inputs, &outputs) };
+    unsafe { group.program.run_at(&inputs, &outputs, None) };
     let found = [b, a, c];
     for (e, y) in expected.iter().zip(&found) {
         assert_eq!(&e.to_vec::<f32>(), y);
@@ -381,7 +410,7 @@ fn a_body_that_is_no_group_is_refused() {
         assert!(e.contains("no common iteration space"), "{e}");
     };
     refused("return x0");
-    refused("%0 = softmax(x0) : f32[4]\nreturn %0");
+    refused("%0 = logsumexp(x0) {axes: [0]} : f32[]\nreturn %0");
     refused("%0 = exp(x0) : f32[4]\n%1 = reshape(%0) {to: [4]} : f32[4]\nreturn %1");
     refused("c0 = constant [1.0, 2.0, 3.0, 4.0] : f32[4]\n%0 = add(x0, c0) : f32[4]\nreturn %0");
     assert!(with("x0: f32[4]", "%0 = exp(x0) : f32[4]\nreturn %0").is_ok());

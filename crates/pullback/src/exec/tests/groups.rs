@@ -9,7 +9,7 @@ use crate::opt::fuse;
 use crate::prelude::*;
 
 /// Runs each operation in a plan of its own, so that nothing is overwritten.
-fn apart(graph: &Graph, inputs: &[Tensor]) -> Vec<Tensor> {
+pub(super) fn apart(graph: &Graph, inputs: &[Tensor]) -> Vec<Tensor> {
     let mut values: Vec<Vec<Tensor>> = Vec::new();
     let value = |at: Ref, values: &[Vec<Tensor>]| match at {
         Ref::Input(k) => inputs[k].clone(),

@@ -60,6 +60,10 @@ pub(super) fn write(f: &mut impl Write, c: &Compiled) -> fmt::Result {
         "fused     {} kernels: {} flops, {} bytes read, {} written, {} at the peak",
         s.kernels, s.flops, s.bytes_read, s.bytes_written, s.peak_bytes
     )?;
+    if c.epilogues() > 0 {
+        let n = c.epilogues();
+        writeln!(f, "joined    {n} matrix products with what is done to their elements")?;
+    }
     writeln!(f, "{:#}", c.optimised())
 }
 
@@ -70,9 +74,10 @@ fn json(c: &Compiled) -> String {
         format!("{{\"name\":{name},\"removed\":{removed},\"changes\":{changes}}}")
     });
     format!(
-        "{{\"passes\":[{}],\"kernels\":{},\"flops\":{},\"bytes_read\":{},\"bytes_written\":{},\"peak_bytes\":{},\"graph\":{}}}",
+        "{{\"passes\":[{}],\"kernels\":{},\"epilogues\":{},\"flops\":{},\"bytes_read\":{},\"bytes_written\":{},\"peak_bytes\":{},\"graph\":{}}}",
         passes.collect::<Vec<_>>().join(","),
         s.kernels,
+        c.epilogues(),
         s.flops,
         s.bytes_read,
         s.bytes_written,

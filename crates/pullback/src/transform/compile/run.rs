@@ -54,6 +54,11 @@ impl Compiled {
         self.plan.statistics()
     }
 
+    /// How many matrix products run together with what is done to their elements.
+    pub fn epilogues(&self) -> usize {
+        self.plan.epilogues()
+    }
+
     /// Where the time goes.
     pub fn profile(&self, inputs: &[Tensor]) -> Result<Profile> {
         self.plan.profile(inputs)

@@ -17,8 +17,10 @@ macro_rules! exp {
             }
             // Adding this rounds to an integer, and leaves that integer in the low bits.
             const MAGIC: $T = $magic;
-            // Beyond these limits the result is 0 or infinite anyway. A NaN passes both tests.
-            let x = if x < $low { $low } else { x };
+            // Beyond these limits the result is 0 or infinite anyway. A NaN passes both tests. A masked score is often far below: what
+            // it gives is put in at the end, because products that underflow take twice the time.
+            let tiny = x < $low;
+            let x = if tiny { 0.0 } else { x };
             let x = if x > $high { $high } else { x };
             let n = fma::<FMA>(x, std::$T::consts::LOG2_E, MAGIC) - MAGIC;
             let r = fma::<FMA>(n, -$lo, fma::<FMA>(n, -$hi, x));
@@ -29,7 +31,8 @@ macro_rules! exp {
             let half = fma::<FMA>(n, 0.5, MAGIC);
             let other = (n - (half - MAGIC)) + MAGIC;
             let power = |k: $T| <$T>::from_bits((k.to_bits().wrapping_add($bias as $Bits)) << $mantissa);
-            y * power(half) * power(other)
+            let y = y * power(half) * power(other);
+            if tiny { 0.0 } else { y }
         }
     };
 }
