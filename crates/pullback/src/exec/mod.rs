@@ -17,7 +17,7 @@ pub use profile::{Profile, ProfileRow};
 pub use statistics::Statistics;
 
 use crate::error::{Result, err};
-use crate::graph::Graph;
+use crate::graph::{Graph, accepts};
 use crate::tensor::{Data, Tensor, Value};
 use lower::Program;
 use order::Liveness;
@@ -97,31 +97,11 @@ impl Plan {
 
     /// An error unless the inputs are concrete and of the types that the plan was made for.
     fn check<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<()> {
-        let expected = &self.program.inputs;
-        if inputs.len() != expected.len() {
-            return Err(err!(
-                Structure,
-                "{} inputs were given to a plan of {}",
-                inputs.len(),
-                expected.len()
-            ));
+        accepts(&self.program.inputs, inputs)?;
+        match inputs.iter().position(|x| x.borrow().data().frame() != 0) {
+            Some(k) => Err(err!(Value, "input {k} of a plan is not concrete")),
+            None => Ok(()),
         }
-        for (k, (x, expected)) in inputs.iter().map(T::borrow).zip(expected).enumerate() {
-            if x.dtype() != expected.dtype || x.node().shape != expected.shape {
-                return Err(err!(
-                    Shape,
-                    "input {k} is planned as {} {:?}, but is {} {:?}",
-                    expected.dtype,
-                    expected.shape,
-                    x.dtype(),
-                    x.shape()
-                ));
-            }
-            if x.data().frame() != 0 {
-                return Err(err!(Value, "input {k} of a plan is not concrete"));
-            }
-        }
-        Ok(())
     }
 }
 

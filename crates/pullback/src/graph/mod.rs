@@ -26,6 +26,7 @@ use crate::error::{Result, Within, err};
 use crate::ops::{Aval, Op};
 use crate::tensor::{Data, Tensor, bind, bind_block, bind_known};
 use smallvec::SmallVec;
+use std::borrow::Borrow;
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -69,6 +70,23 @@ impl Ref {
     }
 }
 
+/// An error unless there is one input for each of the types expected, and of that type.
+pub(crate) fn accepts<T: Borrow<Tensor>>(expected: &[Aval], inputs: &[T]) -> Result<()> {
+    if inputs.len() != expected.len() {
+        return Err(err!(Structure, "the graph takes {} inputs, got {}", expected.len(), inputs.len()));
+    }
+    for (k, (x, expected)) in inputs.iter().map(T::borrow).zip(expected).enumerate() {
+        if x.dtype() != expected.dtype || x.node().shape != expected.shape {
+            let (dtype, shape) = (x.dtype(), x.shape());
+            return Err(err!(
+                Shape,
+                "input {k} is {expected} in the graph, but was given as {dtype}{shape:?}"
+            ));
+        }
+    }
+    Ok(())
+}
+
 impl Graph {
     /// The number of operations.
     pub fn len(&self) -> usize {
@@ -106,24 +124,7 @@ impl Graph {
 
     /// An error unless there is one input of the right type for each of the graph's.
     pub(crate) fn accepts(&self, inputs: &[Tensor]) -> Result<()> {
-        if inputs.len() != self.inputs.len() {
-            return Err(err!(
-                Structure,
-                "the graph takes {} inputs, got {}",
-                self.inputs.len(),
-                inputs.len()
-            ));
-        }
-        for (k, (x, expected)) in inputs.iter().zip(&self.inputs).enumerate() {
-            if x.dtype() != expected.dtype || x.shape() != &expected.shape[..] {
-                let (dtype, shape) = (x.dtype(), x.shape());
-                return Err(err!(
-                    Shape,
-                    "input {k} is {expected} in the graph, but was given as {dtype}{shape:?}"
-                ));
-            }
-        }
-        Ok(())
+        accepts(&self.inputs, inputs)
     }
 
     /// The types of the outputs.

@@ -31,7 +31,11 @@ impl Primitive for Reshape {
     }
 
     fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
-        is_row_major(shape, strides).then(|| Layout { offset, strides: self.to.strides() })
+        let strides = match is_row_major(shape, strides) {
+            true => self.to.strides(),
+            false => regrouped(shape, strides, &self.to)?,
+        };
+        Some(Layout { offset, strides })
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -56,6 +60,31 @@ impl Primitive for Reshape {
         };
         vec![of(&[2, 3], &[3, 2]), of(&[4], &[2, 1, 2]), of(&[1], &[])]
     }
+}
+
+/// The strides by which elements are seen in another shape, if there are any: each new axis must be a part of old ones that one stride
+/// steps through.
+fn regrouped(shape: &[usize], strides: &[isize], to: &[usize]) -> Option<Strides> {
+    let mut runs: SmallVec<[(usize, isize); 6]> = SmallVec::new();
+    for (&n, &stride) in shape.iter().zip(strides).filter(|(n, _)| **n != 1) {
+        match runs.last_mut() {
+            Some(run) if run.1 == stride * n as isize => *run = (run.0 * n, stride),
+            _ => runs.push((n, stride)),
+        }
+    }
+    let mut found: SmallVec<[isize; 6]> = SmallVec::from_elem(1, to.len());
+    let (mut left, mut stride) = (1, 1);
+    for (&n, found) in to.iter().zip(&mut found).rev().filter(|(n, _)| **n != 1) {
+        if left == 1 {
+            (left, stride) = runs.pop()?;
+        }
+        if n == 0 || left % n != 0 {
+            return None;
+        }
+        *found = stride;
+        (left, stride) = (left / n, stride * n as isize);
+    }
+    Some(found.into_iter().collect())
 }
 
 /// Evaluates an operation that sees its input another way, without a copy where its [`view`](Primitive::view) is one.
@@ -432,5 +461,45 @@ impl Primitive for Concat {
             Sample::new(Concat { axis: 0 }, [draw(&[2, 3]), draw(&[1, 3])]),
             Sample::new(Concat { axis: 1 }, [draw(&[2, 1]), draw(&[2, 3]), draw(&[2, 2])]),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_new_shape_is_a_view_where_strides_allow_it() {
+        // An axis of length 1 comes and goes; a slice of rows; a permuted array by its own runs.
+        let seen = |shape: &[usize], strides: &[isize], to: &[usize]| {
+            let view = Reshape { to: to.into() }.view(shape, 7, strides)?;
+            assert_eq!(view.offset, 7);
+            Some(view.strides.to_vec())
+        };
+        assert_eq!(seen(&[1, 4, 3], &[99, 8, 1], &[4, 3]), Some(vec![8, 1]));
+        assert_eq!(seen(&[4, 3], &[8, 1], &[2, 1, 2, 3]), Some(vec![16, 1, 8, 1]));
+        assert_eq!(seen(&[3, 4, 5], &[1, 15, 3], &[3, 20]), Some(vec![1, 3]));
+        assert_eq!(seen(&[3, 4, 5], &[1, 15, 3], &[3, 2, 10]), Some(vec![1, 30, 3]));
+        assert_eq!(seen(&[2, 6], &[0, 0], &[3, 4]), Some(vec![0, 0]));
+        assert_eq!(seen(&[6], &[-2], &[2, 3]), Some(vec![-6, -2]));
+        // Across a gap there is none.
+        assert_eq!(seen(&[4, 3], &[8, 1], &[12]), None);
+        assert_eq!(seen(&[3, 4], &[1, 3], &[4, 3]), None);
+        assert_eq!(seen(&[2, 0], &[1, 5], &[0, 7]), None);
+    }
+
+    #[test]
+    fn views_of_every_regrouping_hold_the_right_elements() {
+        let x = Tensor::arange(0.0, 120.0, 1.0).reshape([2, 3, 4, 5]);
+        let orders: [[isize; 4]; 4] = [[0, 1, 2, 3], [1, 0, 2, 3], [2, 3, 0, 1], [3, 1, 0, 2]];
+        let shapes: [&[usize]; 6] = [&[120], &[6, 20], &[20, 6], &[1, 3, 2, 1, 20], &[4, 5, 6], &[5, 24]];
+        for order in orders {
+            let permuted = x.permute(&order);
+            // Element by element, in row-major order.
+            let expected = Tensor::concat(&[&permuted], 0).to_vec::<f64>();
+            for shape in shapes {
+                assert_eq!(permuted.reshape(shape).to_vec::<f64>(), expected, "{order:?} {shape:?}");
+            }
+        }
     }
 }

@@ -45,8 +45,8 @@ pub(super) struct Ahead<'a> {
 }
 
 /// Elements of a product that are made before they are read: most are still in the second cache then. Fewer would cost the product
-/// more than they save.
-const AHEAD: usize = 1 << 18;
+/// more than they save. In tests there are fewer, so that small products are cut too.
+const AHEAD: usize = if cfg!(test) { 1 << 14 } else { 1 << 18 };
 
 impl<'a> Ahead<'a> {
     /// `None` if the rows cannot be cut where blocks end, but for one or two places: then the product is better made at once.

@@ -33,8 +33,8 @@ fn tensors(shapes: &[&[usize]], dtype: DType) -> Vec<Tensor> {
 }
 
 /// The sizes cover products of one chunk and of many, cuts inside of rows and between, and each way to multiply.
-const SIZES: [[usize; 3]; 7] =
-    [[1, 5, 7], [9, 4, 16], [40, 33, 65], [700, 8, 300], [1024, 16, 257], [2000, 3, 1], [333, 40, 1024]];
+const SIZES: [[usize; 3]; 6] =
+    [[1, 5, 7], [9, 4, 16], [40, 33, 65], [320, 4, 256], [300, 4, 130], [900, 3, 1]];
 
 #[test]
 fn bias_activation_and_residual_follow_the_product() {
@@ -58,12 +58,12 @@ fn bias_activation_and_residual_follow_the_product() {
 
 #[test]
 fn one_operation_is_an_epilogue_too() {
-    let x = tensors(&[&[300, 20], &[20, 400], &[400]], DType::F32);
+    let x = tensors(&[&[300, 5], &[5, 200], &[200]], DType::F32);
     let plan = check(&graph(&x, |x| vec![x[0].matmul(&x[1]) + &x[2]]), &x, "bias");
     assert_eq!(kernels(&plan), ["matmul+fused"]);
     let s = plan.statistics();
-    assert_eq!((s.kernels, s.flops), (1, 2 * 300 * 20 * 400 + 300 * 400));
-    assert_eq!(s.bytes_written, 4 * 300 * 400, "the product itself is never kept");
+    assert_eq!((s.kernels, s.flops), (1, 2 * 300 * 5 * 200 + 300 * 200));
+    assert_eq!(s.bytes_written, 4 * 300 * 200, "the product itself is never kept");
     let plan = check(&graph(&x, |x| vec![x[0].matmul(&x[1]).tanh()]), &x, "activation");
     assert_eq!(kernels(&plan), ["matmul+fused"]);
 }
@@ -90,7 +90,7 @@ fn reductions_and_normalisations_follow_too() {
 
 #[test]
 fn batches_and_other_shapes_of_the_product() {
-    for (b, m, k, n) in [(5, 3, 4, 6), (40, 30, 20, 50), (3, 100, 7, 130)] {
+    for (b, m, k, n) in [(5, 3, 4, 6), (40, 30, 5, 20), (3, 60, 7, 130)] {
         let x = tensors(&[&[b, m, k], &[b, k, n], &[b, m, n]], DType::F32);
         let g = graph(&x, |x| vec![(x[0].matmul(&x[1]) * 0.5 + &x[2]).exp()]);
         let plan = check(&fuse(&g).unwrap(), &x, &format!("{b} x {m} x {k} x {n}"));
