@@ -38,8 +38,24 @@ macro_rules! chain_method {
     (sub $($rest:tt)*) => {};
     (mul $($rest:tt)*) => {};
     (div $($rest:tt)*) => {};
+    // As short as products, and in line like those: a call would take nested numbers through memory. Others grow with each level.
+    (square $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] square }
+    };
+    (sqrt $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] sqrt }
+    };
+    (rsqrt $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] rsqrt }
+    };
+    (recip $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] recip }
+    };
     ($m:ident $x:ident) => {
-        #[inline(always)]
+        $crate::scalar::chain::chain_method! { @unary #[inline] $m }
+    };
+    (@unary #[$inline:meta] $m:ident) => {
+        #[$inline]
         fn $m(self) -> Self {
             let x = $crate::scalar::chain::Chain::primal(self);
             let y = $crate::number::Number::$m(x);
