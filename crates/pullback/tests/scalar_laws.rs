@@ -124,6 +124,7 @@ rows! {
         y
     };
     summed true (any any) = |x| x.iter().sum::<T>() * x.iter().copied().product::<T>();
+    mul_add true (any any) = |x| x[0].sin().mul_add(x[1], x[0] * x[1]) + x[1].mul_add(x[0], -x[0]);
     fused true (any any) = |x| T::log_sum_exp(x) + T::dot(x, &[x[1], x[0].sin()]) + x[0].mul_add(x[1], x[0]);
 }
 

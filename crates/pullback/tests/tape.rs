@@ -1,6 +1,6 @@
 //! The scalar tape: what is recorded, what is kept, and what happens to those who misuse it.
 
-use pullback::scalar::{self, Number, Real, Tape, Var, external};
+use pullback::scalar::{self, Dual, Lanes, Number, Real, Recording, Tape, Taped, Var, external};
 
 fn smooth<T: Real>(x: &[T]) -> T {
     let a = (x[0] * x[1]).sin() + x[2].exp() / (x[0] * x[0] + 1.0);
@@ -47,6 +47,108 @@ fn only_meetings_of_two_nodes_are_recorded() {
         assert_eq!(t.records(), 1);
     });
     assert_eq!(size_of::<Var>(), 24);
+}
+
+#[test]
+fn a_product_and_a_sum_are_one_record() {
+    Tape::new().record(|t| {
+        let (x, y, z) = (t.input(3.0), t.input(5.0), t.input(7.0));
+        let gradient = |w: Var, records: usize| {
+            assert_eq!(t.records(), records);
+            let mut g = [0.0; 3];
+            t.gradient(w, &[x, y, z], &mut g);
+            g
+        };
+        let start = t.position();
+        let cases = [
+            (x.mul_add(y, z), 1, 22.0, [5.0, 3.0, 1.0]),
+            // The same variable twice or three times, and factors.
+            (x.mul_add(y, x), 2, 18.0, [6.0, 3.0, 0.0]),
+            (x.mul_add(x, x), 3, 12.0, [7.0, 0.0, 0.0]),
+            ((-x).mul_add(y * 2.0, z), 4, -23.0, [-10.0, -6.0, 1.0]),
+        ];
+        for (w, records, value, expected) in cases {
+            assert_eq!((w.value(), gradient(w, 4)), (value, expected), "up to record {records}");
+        }
+        t.rewind(start);
+        // Where the sum has a factor there are two records; where there are fewer variables, at most one.
+        assert_eq!(gradient(x.mul_add(y, -z), 2), [5.0, 3.0, -1.0]);
+        t.rewind(start);
+        let two = Var::constant(2.0);
+        assert_eq!(gradient(two.mul_add(y, two), 0), [0.0, 2.0, 0.0]);
+        assert_eq!(gradient(x.mul_add(y, two), 1), [5.0, 3.0, 0.0]);
+        assert_eq!(gradient(two.mul_add(y, z), 2), [0.0, 2.0, 1.0]);
+        assert_eq!(gradient(two.mul_add(two, two), 2), [0.0; 3]);
+    });
+}
+
+/// Sums of products, by `mul_add` or written out.
+fn sums<T: Real>(x: &[T], fused: bool) -> [T; 4] {
+    let add = |sum: T, a: T, b: T| if fused { a.mul_add(b, sum) } else { a * b + sum };
+    let mut y = [x[0] * x[1], x[1] + x[2], x[2], x[0].sin()];
+    for k in 0..12 {
+        let next = add(y[(k + 2) % 4], y[k % 4], x[k % 3].cos());
+        y[(k + 1) % 4] = add(next, x[(k + 1) % 3], y[(k + 3) % 4]);
+    }
+    y
+}
+
+#[test]
+fn fused_products_have_the_bits_of_those_written_out() {
+    fn fused<T: Real>(x: &[T]) -> T {
+        sums(x, true).into_iter().sum()
+    }
+    fn plain<T: Real>(x: &[T]) -> T {
+        sums(x, false).into_iter().sum()
+    }
+    let x = [0.7, -1.3, 0.4];
+    assert_eq!(scalar::value_and_gradient(fused, &x), scalar::value_and_gradient(plain, &x));
+    assert_close(&scalar::gradient(fused, &x), &differences(fused, &x), 1e-10);
+    assert_eq!(scalar::hessian(fused, &x), scalar::hessian(plain, &x));
+    assert_eq!(scalar::hvp(fused, &x, &[1.0, 2.0, -1.0]), scalar::hvp(plain, &x, &[1.0, 2.0, -1.0]));
+    // Several rows at once, and with four outputs of three inputs the walk forward.
+    let rows = |fused: bool| scalar::jacobian(move |x: &[Var]| sums(x, fused)[..3].to_vec(), &x);
+    assert_eq!(rows(true), rows(false));
+    let columns = |fused: bool| scalar::jacobian(move |x: &[Var]| sums(x, fused), &x);
+    assert_eq!(columns(true), columns(false));
+    assert_close(&columns(true)[2], &rows(true)[2], 1e-14);
+    // Reverse over reverse, and in lanes.
+    fn slope<T: Taped>(x: &[T], f: fn(&[Var<T>]) -> Var<T>) -> T {
+        scalar::record(|t: &Recording<'_, T>| {
+            let x = t.inputs(x);
+            t.derivative(f(&x), x[0])
+        })
+    }
+    let second = |f: fn(&[Var<Var>]) -> Var<Var>| scalar::gradient(move |x| slope(x, f), &x);
+    assert_close(&second(fused), &second(plain), 1e-14);
+    let lanes = x.map(|x| Lanes([x, x + 0.5]));
+    assert_eq!(slope(&lanes, fused), slope(&lanes, plain));
+}
+
+#[test]
+fn fused_products_behind_checkpoints_and_preaccumulation() {
+    fn looped<T: Real>(x: &[T], fused: bool) -> T {
+        let step = move |_: usize, y: &[T], x: &[T]| vec![sums(&[y[0].sin(), x[0], x[1]], fused)[0]];
+        T::checkpointed(20, 3, &x[..1], &x[1..], step)[0]
+    }
+    let x = [0.7, -1.3, 0.4];
+    let by_loop = |fused: bool| scalar::gradient(move |x| looped(x, fused), &x);
+    assert_eq!(by_loop(true), by_loop(false));
+    let short = scalar::gradient(|x| Var::preaccumulate(|| sums(x, true)).into_iter().sum(), &x);
+    assert_close(&short, &scalar::gradient(|x| sums(x, false).into_iter().sum(), &x), 1e-13);
+}
+
+#[test]
+fn fused_products_grow_over_chunks() {
+    fn squares<T: Real>(x: &[T]) -> T {
+        x.windows(2).fold(x[0] * x[1], |sum, x| x[0].mul_add(x[1], sum))
+    }
+    let x: Vec<f64> = (0..70_000).map(|k| (k as f64).sin()).collect();
+    let g = scalar::gradient(squares, &x);
+    assert!(
+        (2..x.len() - 1).all(|k| g[k] == x[k - 1] + x[k + 1] || (g[k] - x[k - 1] - x[k + 1]).abs() < 1e-15)
+    );
+    assert_close(&scalar::gradient(squares, &x[..3]), &[2.0 * x[1], 2.0 * x[0] + x[2], x[1]], 1e-15);
 }
 
 #[test]
@@ -130,6 +232,29 @@ fn tapes_of_one_type_nest() {
         x[0] * x[1] * inner[0]
     }
     assert_eq!(scalar::gradient(f, &[1.0, 2.0]), [48.0, 24.0]);
+}
+
+#[test]
+fn tapes_of_types_that_share_a_place_take_turns() {
+    /// The derivative of a cube, three times in a row, and around one of another type.
+    fn slope<const N: usize>(x: f64, inside: impl Fn() -> f64) -> f64 {
+        (0..3).fold(0.0, |_, _| {
+            scalar::record(|t: &Recording<'_, Dual<f64, N>>| {
+                let x = t.input(Dual::fixed(x));
+                let y = x * x;
+                let inner = inside();
+                t.derivative(y * x * inner, x).real() / inner
+            })
+        })
+    }
+    let check = || {
+        assert_eq!(slope::<1>(2.0, || slope::<2>(1.0, || 1.0)), 12.0);
+        assert_eq!(slope::<2>(2.0, || slope::<2>(1.0, || slope::<1>(1.0, || 1.0))), 12.0);
+    };
+    check();
+    scalar::free_tapes();
+    check();
+    std::thread::spawn(check).join().unwrap();
 }
 
 #[test]
@@ -273,6 +398,19 @@ fn what_does_not_depend_stays_so_behind_infinite_slopes() {
         x[0].sqrt()
     }
     assert_eq!(scalar::gradient(steep, &[0.0]), [f64::INFINITY]);
+}
+
+#[test]
+fn second_derivatives_stay_behind_infinite_slopes_too() {
+    fn f<T: Real>(x: &[T]) -> T {
+        x[0].sqrt() * x[1] + x[1] * x[2].square() + (x[0] * x[1]).sqrt()
+    }
+    let x = [0.0, 2.0, 3.0];
+    let second = |i: usize, j: usize| scalar::second_partial(f, &x, i, j);
+    // The slope in x[0] is infinite, and does not change with x[2].
+    assert_eq!(scalar::directional(f, &x, &[1.0, 0.0, 0.0]).1, f64::INFINITY);
+    assert_eq!(second(2, 0), 0.0);
+    assert_eq!((second(1, 2), second(2, 1), second(2, 2), second(1, 1)), (6.0, 6.0, 4.0, 0.0));
 }
 
 #[test]

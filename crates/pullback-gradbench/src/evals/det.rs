@@ -24,13 +24,10 @@ fn minors<T: Real>(a: &[T], n: usize, row: usize, next: &mut [usize], start: usi
         let column = next[before];
         // Out of the list for the smaller determinant, and back again.
         next[before] = next[column];
-        let term = a[row * n + column] * minors(a, n, row + 1, next, start);
+        let minor = minors(a, n, row + 1, next, start);
         next[before] = column;
-        if negative {
-            sum -= term;
-        } else {
-            sum += term;
-        }
+        let entry = a[row * n + column];
+        sum = if negative { -entry } else { entry }.mul_add(minor, sum);
         (before, negative) = (column, !negative);
     }
     sum

@@ -115,13 +115,13 @@ impl WideNetwork {
             for layer in 0..self.layers {
                 let [wf, wi, wo, wc, bf, bi, bo, bc] = std::array::from_fn(|k| &row(8 * layer + k)[p]);
                 let (hidden, cell) = (state[2 * layer * packs + p], state[(2 * layer + 1) * packs + p]);
-                let (forget, outgate) = ((v * *wf + *bf).sigmoid(), (v * *wo + *bo).sigmoid());
-                let (ingate, change) = ((hidden * *wi + *bi).sigmoid(), (hidden * *wc + *bc).tanh());
-                let cell = cell * forget + ingate * change;
+                let (forget, outgate) = (v.mul_add(*wf, *bf).sigmoid(), v.mul_add(*wo, *bo).sigmoid());
+                let (ingate, change) = (hidden.mul_add(*wi, *bi).sigmoid(), hidden.mul_add(*wc, *bc).tanh());
+                let cell = cell.mul_add(forget, ingate * change);
                 v = outgate * cell.tanh();
                 (state[2 * layer * packs + p], state[(2 * layer + 1) * packs + p]) = (v, cell);
             }
-            let y = v * extra(1)[p] + extra(2)[p];
+            let y = v.mul_add(extra(1)[p], extra(2)[p]);
             let is_bit: [f64; WIDE] =
                 std::array::from_fn(|k| if p * WIDE + k < self.bits { 1.0 } else { 0.0 });
             sum += (y.exp() * Wide::fixed(Lanes(is_bit))).across();

@@ -8,12 +8,14 @@ pub trait Lift<T>: Taped {
 }
 
 impl<T: Taped, const N: usize> Lift<T> for Dual<T, N> {
+    #[inline(always)]
     fn lift(value: T) -> Self {
         Dual::fixed(value)
     }
 }
 
 impl<T: Taped> Lift<T> for Var<T> {
+    #[inline(always)]
     fn lift(value: T) -> Self {
         Var::fixed(value)
     }
@@ -35,6 +37,7 @@ pub trait Mode {
 pub struct Forward;
 
 impl Mode for Forward {
+    #[inline(always)]
     fn gradient<T: Taped, const N: usize>(f: &impl Field<T, N>, x: [T; N]) -> [T; N] {
         f.lifted(std::array::from_fn(|k| Dual::<T, N>::variable(x[k], k))).tangents()
     }
@@ -43,6 +46,7 @@ impl Mode for Forward {
 pub struct Reverse;
 
 impl Mode for Reverse {
+    #[inline(always)]
     fn gradient<T: Taped, const N: usize>(f: &impl Field<T, N>, x: [T; N]) -> [T; N] {
         scalar::record(|t: &Recording<'_, T>| {
             let mut x = x.map(Var::fixed);
@@ -54,12 +58,14 @@ impl Mode for Reverse {
     }
 }
 
+#[inline(always)]
 fn norm<T: Real, const N: usize>(x: [T; N]) -> f64 {
     x.iter().map(|x| x.value() * x.value()).sum::<f64>().sqrt()
 }
 
 /// Gradient descent from `x`, with a step that doubles after ten good steps in a row and halves after a bad one. The way it goes is
 /// decided on values; the result carries the derivatives of all steps.
+#[inline(always)]
 pub fn minimise<T: Taped, M: Mode, const N: usize>(f: &impl Field<T, N>, mut x: [T; N]) -> [T; N] {
     let mut value = f.value(x);
     let mut gradient = M::gradient(f, x);

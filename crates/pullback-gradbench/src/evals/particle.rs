@@ -3,7 +3,7 @@
 
 use super::nested::{Field, Forward, Lift, Mode, Reverse, minimise};
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Real, Taped};
+use pullback::scalar::{Real, Taped, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::marker::PhantomData;
@@ -18,18 +18,25 @@ struct Potential<T> {
     w: T,
 }
 
+#[inline(always)]
+fn inverse_norm<T: Real>(x: T, y: T) -> T {
+    (x.square() + y.square()).rsqrt()
+}
+
 /// The charges are at (10, 10 - w) and (10, 0).
+#[inline(always)]
 fn potential<T: Real>(w: T, x: [T; 2]) -> T {
     let dx = x[0] - 10.0;
-    let inverse_distance = |dy: T| (dx * dx + dy * dy).sqrt().recip();
-    inverse_distance(x[1] + w - 10.0) + inverse_distance(x[1])
+    inverse_norm(dx, x[1] + w - 10.0) + inverse_norm(dx, x[1])
 }
 
 impl<T: Taped> Field<T, 2> for Potential<T> {
+    #[inline(always)]
     fn value(&self, x: [T; 2]) -> T {
         potential(self.w, x)
     }
 
+    #[inline(always)]
     fn lifted<U: Lift<T>>(&self, x: [U; 2]) -> U {
         potential(U::lift(self.w), x)
     }
@@ -38,6 +45,7 @@ impl<T: Taped> Field<T, 2> for Potential<T> {
 /// The squared distance from the origin at which the particle crosses the axis.
 struct Miss<M>(PhantomData<M>);
 
+#[inline(always)]
 fn miss<T: Taped, M: Mode>(w: T) -> T {
     const DT: f64 = 0.1;
     let mut x = [0.0, 8.0].map(T::constant);
@@ -55,28 +63,30 @@ fn miss<T: Taped, M: Mode>(w: T) -> T {
 }
 
 impl<M: Mode> Field<f64, 1> for Miss<M> {
+    #[inline(always)]
     fn value(&self, [w]: [f64; 1]) -> f64 {
         miss::<f64, M>(w)
     }
 
+    #[inline(always)]
     fn lifted<U: Lift<f64>>(&self, [w]: [U; 1]) -> U {
         miss::<U, M>(w)
     }
 }
 
 /// The best `w`, with the modes of the outer and of the inner gradient.
+#[inline(always)]
 fn best<Outer: Mode, Inner: Mode>(w: f64) -> f64 {
     minimise::<f64, Outer, 1>(&Miss::<Inner>(PhantomData), [w])[0]
 }
 
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let Input { w } = parse(input)?;
-    let best = match function {
-        "rr" => best::<Reverse, Reverse>,
-        "ff" => best::<Forward, Forward>,
-        "fr" => best::<Forward, Reverse>,
-        "rf" => best::<Reverse, Forward>,
-        _ => return unknown(function),
-    };
-    measure(input, || (), |()| best(w), |_, w| w)
+    match function {
+        "rr" => measure(input, || (), |()| native(|| best::<Reverse, Reverse>(w)), |_, w| w),
+        "ff" => measure(input, || (), |()| native(|| best::<Forward, Forward>(w)), |_, w| w),
+        "fr" => measure(input, || (), |()| native(|| best::<Forward, Reverse>(w)), |_, w| w),
+        "rf" => measure(input, || (), |()| native(|| best::<Reverse, Forward>(w)), |_, w| w),
+        _ => unknown(function),
+    }
 }

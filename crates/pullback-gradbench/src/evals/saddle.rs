@@ -2,7 +2,7 @@
 
 use super::nested::{Field, Forward, Lift, Mode, Reverse, minimise};
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Real, Taped};
+use pullback::scalar::{Real, Taped, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::marker::PhantomData;
@@ -12,8 +12,9 @@ struct Input {
     start: [f64; 2],
 }
 
+#[inline(always)]
 fn height<T: Real>(x: [T; 2], y: [T; 2]) -> T {
-    let square = |v: [T; 2]| v[0] * v[0] + v[1] * v[1];
+    let square = |v: [T; 2]| v[0].square() + v[1].square();
     square(x) - square(y)
 }
 
@@ -23,10 +24,12 @@ struct Depth<T> {
 }
 
 impl<T: Taped> Field<T, 2> for Depth<T> {
+    #[inline(always)]
     fn value(&self, y: [T; 2]) -> T {
         -height(self.x, y)
     }
 
+    #[inline(always)]
     fn lifted<U: Lift<T>>(&self, y: [U; 2]) -> U {
         -height(self.x.map(U::lift), y)
     }
@@ -38,22 +41,26 @@ struct Ridge<M> {
     mode: PhantomData<M>,
 }
 
+#[inline(always)]
 fn ridge<T: Taped, M: Mode>(start: [f64; 2], x: [T; 2]) -> T {
     let y = minimise::<T, M, 2>(&Depth { x }, start.map(T::constant));
     height(x, y)
 }
 
 impl<M: Mode> Field<f64, 2> for Ridge<M> {
+    #[inline(always)]
     fn value(&self, x: [f64; 2]) -> f64 {
         ridge::<f64, M>(self.start, x)
     }
 
+    #[inline(always)]
     fn lifted<U: Lift<f64>>(&self, x: [U; 2]) -> U {
         ridge::<U, M>(self.start, x)
     }
 }
 
 /// `x` and `y` of the saddle, with the modes of the outer and of the inner gradient.
+#[inline(always)]
 fn saddle<Outer: Mode, Inner: Mode>(start: [f64; 2]) -> [f64; 4] {
     let x = minimise::<f64, Outer, 2>(&Ridge::<Inner> { start, mode: PhantomData }, start);
     let y = minimise::<f64, Inner, 2>(&Depth { x }, start);
@@ -62,12 +69,11 @@ fn saddle<Outer: Mode, Inner: Mode>(start: [f64; 2]) -> [f64; 4] {
 
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let Input { start } = parse(input)?;
-    let saddle = match function {
-        "rr" => saddle::<Reverse, Reverse>,
-        "ff" => saddle::<Forward, Forward>,
-        "fr" => saddle::<Forward, Reverse>,
-        "rf" => saddle::<Reverse, Forward>,
-        _ => return unknown(function),
-    };
-    measure(input, || (), |()| saddle(start), |_, at| at)
+    match function {
+        "rr" => measure(input, || (), |()| native(|| saddle::<Reverse, Reverse>(start)), |_, at| at),
+        "ff" => measure(input, || (), |()| native(|| saddle::<Forward, Forward>(start)), |_, at| at),
+        "fr" => measure(input, || (), |()| native(|| saddle::<Forward, Reverse>(start)), |_, at| at),
+        "rf" => measure(input, || (), |()| native(|| saddle::<Reverse, Forward>(start)), |_, at| at),
+        _ => unknown(function),
+    }
 }

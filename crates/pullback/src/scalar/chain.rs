@@ -1,7 +1,7 @@
 //! The chain rule, which turns the rows of the elementwise table into the methods of a type with derivatives.
 
 use super::Real;
-use super::slope::Slope;
+use super::slope::{self, Slope};
 use crate::ops::table::elementwise_table;
 
 /// A value with derivatives, to which the chain rule can be applied.
@@ -20,6 +20,14 @@ pub(crate) trait Chain: Copy {
 
     /// The result `y` of a function of two values with these slopes.
     fn binary(self, other: Self, y: Self::Primal, slopes: [Slope<Self::Primal>; 2]) -> Self;
+
+    /// The product.
+    #[inline(always)]
+    fn product(self, other: Self) -> Self {
+        let (a, b) = (self.primal(), other.primal());
+        let y = a * b;
+        self.binary(other, y, slope::mul(a, b, y))
+    }
 }
 
 /// The method of one row, by the chain rule.
@@ -30,8 +38,24 @@ macro_rules! chain_method {
     (sub $($rest:tt)*) => {};
     (mul $($rest:tt)*) => {};
     (div $($rest:tt)*) => {};
+    // As short as products, and in line like those: a call would take nested numbers through memory. Others grow with each level.
+    (square $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] square }
+    };
+    (sqrt $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] sqrt }
+    };
+    (rsqrt $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] rsqrt }
+    };
+    (recip $x:ident) => {
+        $crate::scalar::chain::chain_method! { @unary #[inline(always)] recip }
+    };
     ($m:ident $x:ident) => {
-        #[inline]
+        $crate::scalar::chain::chain_method! { @unary #[inline] $m }
+    };
+    (@unary #[$inline:meta] $m:ident) => {
+        #[$inline]
         fn $m(self) -> Self {
             let x = $crate::scalar::chain::Chain::primal(self);
             let y = $crate::number::Number::$m(x);
@@ -77,10 +101,16 @@ macro_rules! chain_operators {
         }
         chain_operators! { @binary [$($generics)*] $Type, Add add }
         chain_operators! { @binary [$($generics)*] $Type, Sub sub }
-        chain_operators! { @binary [$($generics)*] $Type, Mul mul }
         chain_operators! { @binary [$($generics)*] $Type, Div div }
         chain_operators! { @plain [$($generics)*] $Type, Add add, k => $crate::scalar::slope::Slope::One }
         chain_operators! { @plain [$($generics)*] $Type, Sub sub, k => $crate::scalar::slope::Slope::One }
+        impl<$($generics)*> std::ops::Mul for $Type {
+            type Output = Self;
+            #[inline(always)]
+            fn mul(self, other: Self) -> Self {
+                self.product(other)
+            }
+        }
         impl<$($generics)*> std::ops::Mul<f64> for $Type {
             type Output = Self;
             #[inline(always)]

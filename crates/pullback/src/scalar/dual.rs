@@ -3,7 +3,7 @@
 use super::Real;
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
-use super::slope::Slope;
+use super::slope::{self, Slope};
 use crate::number::Number;
 
 /// A value and its derivatives in `N` directions. Nests for higher orders: the tangents of a
@@ -33,6 +33,7 @@ impl<T: Real, const N: usize> Dual<T, N> {
     }
 
     /// An independent variable: the `k`-th tangent is 1, the others are 0.
+    #[inline(always)]
     pub fn variable(value: T, k: usize) -> Self {
         let mut x = Self::fixed(value);
         x.eps[k] = T::constant(1.0);
@@ -88,6 +89,89 @@ fn pairs<T: Copy, const N: usize>(mut a: [T; N], b: [T; N], f: impl Fn(T, T) -> 
     a
 }
 
+// The chain rule multiplies tangents by slopes with `gate`: where a function is infinitely steep, what does not move must stay, so
+// 0 * inf is 0. That is for few tangents of plain numbers. For many it is less to look at the slopes, and for nested numbers, whose
+// products would look at every level, at the result: a plain product differs from a gated one only where it is NaN.
+
+const fn is_small<T: Real, const N: usize>() -> bool {
+    T::PARTS == 1 && N <= 2
+}
+
+const fn is_nested<T: Real>() -> bool {
+    T::PARTS > 1
+}
+
+/// Tangents `a` behind a slope `p`.
+#[inline(always)]
+fn behind<T: Real, const N: usize>(p: T, a: [T; N]) -> [T; N] {
+    if is_nested::<T>() {
+        let eps = each(a, |t| p.ungated_mul(t));
+        if !any_nan(eps) {
+            return eps;
+        }
+        let mut eps = copied(a);
+        behind_gate(&copied([p]), &mut eps);
+        return copied(eps);
+    }
+    if !is_small::<T, N>() && p.value().is_finite() {
+        return each(a, |t| p * t);
+    }
+    each(a, |t| t.gate(p))
+}
+
+#[cold]
+#[inline(never)]
+fn behind_gate<T: Real, const N: usize>([p]: &[T; 1], a: &mut [T; N]) {
+    *a = each(*a, |t| t.gate(*p));
+}
+
+/// Tangents `a` and `b` behind slopes `p` and `q`.
+#[inline(always)]
+fn behind_both<T: Real, const N: usize>(p: T, a: [T; N], q: T, b: [T; N]) -> [T; N] {
+    if is_nested::<T>() {
+        let eps = pairs(a, b, |a, b| p.ungated_mul(a) + q.ungated_mul(b));
+        if !any_nan(eps) {
+            return eps;
+        }
+        let mut eps = copied(a);
+        behind_gates(&copied([p, q]), &mut eps, &copied(b));
+        return copied(eps);
+    }
+    if !is_small::<T, N>() && p.value().is_finite() && q.value().is_finite() {
+        return pairs(a, b, |a, b| p * a + q * b);
+    }
+    pairs(a, b, |a, b| a.gate(p) + b.gate(q))
+}
+
+#[cold]
+#[inline(never)]
+fn behind_gates<T: Real, const N: usize>([p, q]: &[T; 2], a: &mut [T; N], b: &[T; N]) {
+    *a = pairs(*a, *b, |a, b| a.gate(*p) + b.gate(*q));
+}
+
+#[cold]
+#[inline(never)]
+fn gated_product<T: Real, const N: usize>([a, b]: &mut [Dual<T, N>; 2]) {
+    *a = a.binary(*b, a.re * b.re, slope::mul(a.re, b.re, a.re));
+}
+
+/// A copy for a cold call. What is lent itself has to be in memory on the warm way too, and numbers that go through memory in pieces
+/// are what nested ones take their time for.
+#[inline(always)]
+fn copied<T: Copy, const N: usize>(a: [T; N]) -> [T; N] {
+    each(a, |a| a)
+}
+
+/// Whether some part is NaN.
+#[inline(always)]
+fn any_nan<T: Real, const N: usize>(parts: [T; N]) -> bool {
+    let mut any = false;
+    for t in parts {
+        any |= t.has_nan();
+    }
+    any
+}
+
 impl<T: Real, const N: usize> Chain for Dual<T, N> {
     type Primal = T;
 
@@ -102,9 +186,7 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
             Slope::Zero => Self::fixed(y),
             Slope::One => Dual { re: y, eps: self.eps },
             Slope::MinusOne => Dual { re: y, eps: each(self.eps, |t| -t) },
-            // Where the function is infinitely steep, what does not move must stay: 0 * inf is 0 here.
-            Slope::Of(p) if !p.value().is_finite() => Dual { re: y, eps: each(self.eps, |t| t.gate(p)) },
-            Slope::Of(p) => Dual { re: y, eps: each(self.eps, |t| p * t) },
+            Slope::Of(p) => Dual { re: y, eps: behind(p, self.eps) },
         }
     }
 
@@ -120,16 +202,28 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
             [Slope::One, Slope::One] => pairs(a, b, |a, b| a + b),
             [Slope::One, Slope::MinusOne] => pairs(a, b, |a, b| a - b),
             [Slope::Zero, Slope::Zero] => [T::constant(0.0); N],
-            [p, q] => {
-                let (p, q) = (p.number(), q.number());
-                if p.value().is_finite() && q.value().is_finite() {
-                    pairs(a, b, |a, b| p * a + q * b)
-                } else {
-                    pairs(a, b, |a, b| a.gate(p) + b.gate(q))
-                }
-            }
+            [p, q] => behind_both(p.number(), a, q.number(), b),
         };
         Dual { re: y, eps }
+    }
+
+    #[inline(always)]
+    fn product(self, other: Self) -> Self {
+        let (a, b) = (self.re, other.re);
+        if !is_small::<T, N>() && !is_nested::<T>() {
+            return self.binary(other, a * b, slope::mul(a, b, a));
+        }
+        let y = self.ungated_mul(other);
+        if !y.has_nan() {
+            return y;
+        }
+        std::hint::cold_path();
+        if is_small::<T, N>() {
+            return self.binary(other, a * b, slope::mul(a, b, a));
+        }
+        let mut factors = copied([self, other]);
+        gated_product(&mut factors);
+        copied(factors)[0]
     }
 }
 
@@ -153,4 +247,18 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
     }
 
     chain_powers!();
+
+    const PARTS: usize = T::PARTS * (N + 1);
+
+    #[inline(always)]
+    fn ungated_mul(self, other: Self) -> Self {
+        let (a, b) = (self.re, other.re);
+        let eps = pairs(self.eps, other.eps, |s, t| b.ungated_mul(s) + a.ungated_mul(t));
+        Dual { re: a.ungated_mul(b), eps }
+    }
+
+    #[inline(always)]
+    fn has_nan(self) -> bool {
+        self.re.has_nan() | any_nan(self.eps)
+    }
 }

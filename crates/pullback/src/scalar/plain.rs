@@ -110,6 +110,7 @@ impl Real for f64 {
     fn powf(self, p: f64) -> Self {
         f64::powf(self, p)
     }
+    const PARTS: usize = 1;
 }
 
 /// A single-precision number. `f32` itself cannot have arithmetic with `f64` on the right, which
@@ -160,6 +161,7 @@ impl Real for Single {
     fn powf(self, p: f64) -> Self {
         Single(self.0.powf(p as f32))
     }
+    const PARTS: usize = 1;
 }
 
 impl From<f32> for Single {

@@ -78,7 +78,18 @@ pub trait Real:
         if self <= than { then } else { otherwise }
     }
 
-    /// `self * a + b`.
+    /// `self * a + b`, which a tape keeps as one record of all three.
+    ///
+    /// It is rounded after the product and after the sum, as if written out; `f64::mul_add` is rounded once, and a call to the C library
+    /// in programs for processors without the instruction.
+    ///
+    /// ```
+    /// use pullback::scalar::{self, Real};
+    /// fn polynomial<T: Real>(x: &[T]) -> T {
+    ///     x[1..].iter().fold(T::constant(0.0), |sum, &c| sum.mul_add(x[0], c))
+    /// }
+    /// assert_eq!(scalar::gradient(polynomial, &[2.0, 1.0, 3.0, 5.0]), [7.0, 4.0, 2.0, 1.0]);
+    /// ```
     #[inline(always)]
     fn mul_add(self, a: Self, b: Self) -> Self {
         self * a + b
@@ -187,5 +198,23 @@ pub trait Real:
     ) -> Vec<Self> {
         let _ = snapshots;
         (0..steps).fold(state.to_vec(), |state, k| step(k, &state, parameters))
+    }
+
+    /// How many plain numbers it is made of; 0 if products are not all there is to it, as for what records.
+    #[doc(hidden)]
+    const PARTS: usize = 0;
+
+    /// The product, in which a derivative of zero does not win over an infinite slope.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn ungated_mul(self, other: Self) -> Self {
+        self * other
+    }
+
+    /// Whether one of the parts is NaN.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn has_nan(self) -> bool {
+        self.value().is_nan()
     }
 }

@@ -78,6 +78,12 @@ impl<T: Taped> Var<T> {
     }
 }
 
+/// The factor of a result with this slope along a variable whose factor is `c`.
+#[inline(always)]
+fn along<T: Taped>(slope: Slope<T>, c: T) -> T {
+    if T::SLOW_PRODUCT && c.is_one() { slope.number() } else { slope.times(c) }
+}
+
 /// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
 #[inline(always)]
 fn damped<T: Taped>(c: T, p: T) -> T {
@@ -127,19 +133,19 @@ impl<T: Taped> Chain for Var<T> {
             return Self::fixed(y);
         }
         if self.at != other.at && self.at != 0 && other.at != 0 {
-            let at = slot::push(p.times(self.c), self.node(), q.times(other.c), other.node());
+            let at = slot::push(along(p, self.c), self.node(), along(q, other.c), other.node());
             return Var { v: y, c: T::constant(1.0), at };
         }
         // Where these are common the compiler mostly sees it, and there is no branch; elsewhere records come first.
         std::hint::cold_path();
         if self.at == other.at {
             // The same node, or two constants, whose factors are 0.
-            return Var { v: y, c: p.times(self.c) + q.times(other.c), ..self };
+            return Var { v: y, c: along(p, self.c) + along(q, other.c), ..self };
         }
         if self.at != 0 {
-            return Var { v: y, c: p.times(self.c), ..self };
+            return Var { v: y, c: along(p, self.c), ..self };
         }
-        Var { v: y, c: q.times(other.c), ..other }
+        Var { v: y, c: along(q, other.c), ..other }
     }
 }
 
@@ -163,6 +169,24 @@ impl<T: Taped> Real for Var<T> {
     }
 
     chain_powers!();
+
+    /// One record, where variables meet. Two of them may be the same, and then the record names it twice.
+    #[inline(always)]
+    fn mul_add(self, a: Self, b: Self) -> Self {
+        // The record has no partial derivative for `b`. Constants have a factor of 0.
+        if self.at == 0 || a.at == 0 || !b.c.is_one() {
+            return self * a + b;
+        }
+        self.check();
+        a.check();
+        b.check();
+        let v = self.v * a.v + b.v;
+        // Without a product for the factor that is mostly 1: for two products the compiler would load value and factor at once, and
+        // wait until both have left the processor's store queue.
+        let q = if a.c.is_one() { self.v } else { self.v * a.c };
+        let at = slot::push_third(along(Slope::Of(a.v), self.c), self.node(), q, a.node(), b.node());
+        Var { v, c: T::constant(1.0), at }
+    }
 
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices differ in length");

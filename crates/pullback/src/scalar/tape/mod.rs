@@ -1,11 +1,14 @@
 //! Reverse mode: the tape, on which operations on variables leave what the derivatives need.
 
+mod idle;
 mod many;
 mod preaccumulate;
 pub(in crate::scalar) mod slot;
 mod store;
 mod sweep;
 
+pub(super) use idle::with_idle_tape;
+pub use idle::{free_tapes, record};
 pub(in crate::scalar) use many::Gather;
 pub use many::external;
 pub(in crate::scalar) use preaccumulate::preaccumulate;
@@ -14,8 +17,7 @@ pub use slot::Taped;
 use super::Var;
 use many::Kind;
 use slot::{Installed, SlotView};
-use std::any::Any;
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, Ordering};
 use store::Store;
@@ -56,7 +58,6 @@ impl<T: Taped> Tape<T> {
     /// Variables are of use inside `f` only. A tape started inside `f` takes over until it ends; it must not meet
     /// variables of the outer one (nest their types instead, `Var<Var>`).
     pub fn record<R>(&mut self, f: impl FnOnce(&Recording<'_, T>) -> R) -> R {
-        self.store.start(1);
         // SAFETY: the store is borrowed mutably for as long as the guard lives, and reached through the guard only. The
         // guard is a local of this function, so that guards nest as calls do.
         let installed = unsafe { Installed::new(&raw mut *self.store, new_generation()) };
@@ -71,8 +72,16 @@ impl<T: Taped> Tape<T> {
 
 /// A number that no other recording has had (until 2^32 later ones).
 fn new_generation() -> u32 {
-    static NEXT: AtomicU32 = AtomicU32::new(1);
-    NEXT.fetch_add(1, Ordering::Relaxed)
+    /// So many at a time are taken by a thread: an atomic addition takes as long as some records.
+    const BLOCK: u32 = 1 << 10;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static LAST: Cell<u32> = const { Cell::new(BLOCK - 1) });
+    let mut next = LAST.get().wrapping_add(1);
+    if next.is_multiple_of(BLOCK) {
+        next = NEXT.fetch_add(BLOCK, Ordering::Relaxed);
+    }
+    LAST.set(next);
+    next
 }
 
 /// A place on a tape that [`Recording::rewind`] can go back to.
@@ -106,7 +115,7 @@ impl<T: Taped> Recording<'_, T> {
     /// The inputs of a tape that has none yet: node `k + 1` for `values[k]`.
     pub(super) fn first_inputs(&self, values: &[T], x: &mut Vec<Var<T>>) {
         self.installed.with(|tape| {
-            let n = u32::try_from(values.len()).expect("a tape holds at most 2^32 - 2 nodes");
+            let n = u32::try_from(values.len()).expect("a tape holds at most 2^31 nodes");
             tape.skip_nodes(n);
             let generation = tape.generation();
             x.clear();
@@ -145,7 +154,7 @@ impl<T: Taped> Recording<'_, T> {
         let fresh = self.installed.with(|tape| {
             let first = tape.is_fresh().then(|| tape.node());
             if first.is_some() {
-                tape.skip_nodes(u32::try_from(x.len()).expect("a tape holds at most 2^32 - 2 nodes"));
+                tape.skip_nodes(u32::try_from(x.len()).expect("a tape holds at most 2^31 nodes"));
             }
             first
         });
@@ -341,45 +350,4 @@ fn clear_inputs<T: Taped, const W: usize>(store: &Store<T>, adjoints: &mut [[T; 
     for &late in &store.late_inputs {
         adjoints[late as usize] = zero;
     }
-}
-
-thread_local! {
-    /// Tapes of the convenience functions, of all types, that are not at work.
-    static IDLE: RefCell<Vec<Box<dyn Any>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// Runs `f` with a tape whose memory is warm from an earlier call on this thread, if there was one.
-pub(super) fn with_idle_tape<T: Taped, R>(f: impl FnOnce(&mut Tape<T>) -> R) -> R {
-    let found = IDLE.with_borrow_mut(|idle| {
-        let at = idle.iter().rposition(|tape| tape.is::<Tape<T>>())?;
-        idle.swap_remove(at).downcast::<Tape<T>>().ok()
-    });
-    let mut tape = found.unwrap_or_default();
-    let result = f(&mut tape);
-    IDLE.with_borrow_mut(|idle| idle.push(tape));
-    result
-}
-
-/// Runs `f` with a tape of this thread recording, whose memory is kept for the next call: [`Tape::record`] for when there is no place
-/// to keep a tape.
-///
-/// ```
-/// use pullback::scalar::{self, Real, Recording, Taped};
-/// /// The derivative of a cube, at numbers that may have derivatives themselves.
-/// fn slope<T: Taped>(x: T) -> T {
-///     scalar::record(|t: &Recording<'_, T>| {
-///         let x = t.input(x);
-///         t.derivative(x.powi(3), x)
-///     })
-/// }
-/// assert_eq!(slope(2.0), 12.0);
-/// assert_eq!(scalar::gradient(|x| slope(x[0]), &[2.0]), [12.0]);
-/// ```
-pub fn record<T: Taped, R>(f: impl FnOnce(&Recording<'_, T>) -> R) -> R {
-    with_idle_tape(|tape: &mut Tape<T>| tape.record(f))
-}
-
-/// Gives back the memory that the convenience functions keep on this thread.
-pub fn free_tapes() {
-    IDLE.with_borrow_mut(Vec::clear);
 }

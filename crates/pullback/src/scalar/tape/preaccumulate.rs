@@ -2,7 +2,7 @@
 
 use super::many::{Gather, Kind};
 use super::slot::{self, Taped};
-use super::store::MANY;
+use super::store::{MANY, THIRD};
 use super::{adjoints_of, sweep};
 use crate::scalar::Var;
 
@@ -31,10 +31,15 @@ pub(in crate::scalar) fn preaccumulate<T: Taped, O: AsMut<[Var<T>]>>(f: impl FnO
             used.extend_from_slice(&store.terms.nodes[m.terms.clone()]);
         }
         // SAFETY: all nodes before `to` were recorded.
-        for (_, records) in unsafe { store.forward(from, to) } {
-            used.extend(records.iter().filter(|r| r.a != MANY).flat_map(|r| [r.a, r.b]));
+        for stretch in unsafe { store.forward(from, to) } {
+            for (record, node) in
+                stretch.records.iter().zip(stretch.first as usize..).filter(|(r, _)| r.a != MANY)
+            {
+                // SAFETY: that is its node.
+                used.extend([record.a & !THIRD, record.b, unsafe { stretch.third(record, node) }]);
+            }
         }
-        used.retain(|&node| node < from);
+        used.retain(|&node| 0 < node && node < from);
         used.sort_unstable();
         used.dedup();
 

@@ -1,7 +1,7 @@
 //! Where the running operation finds the tape: a few thread-local cells, without destructor or
 //! initialisation, so that recording an operation is a comparison and a handful of stores.
 
-use super::store::{Record, Store};
+use super::store::{Record, Room, Store, THIRD};
 use crate::scalar::{Dual, Lanes, Real, Single, Var};
 use std::any::TypeId;
 use std::cell::Cell;
@@ -22,12 +22,12 @@ pub trait Taped: Real {
     /// Whether value and derivatives are all zero, so that nothing comes of multiplying with it.
     #[doc(hidden)]
     fn is_nothing(self) -> bool;
-    /// Whether a product with it is the other factor, as far as a glance tells.
+    /// Whether a product with it is the other factor.
     #[doc(hidden)]
-    #[inline(always)]
-    fn is_one(self) -> bool {
-        false
-    }
+    fn is_one(self) -> bool;
+    /// Whether a product takes longer than to find out that one factor is 1, as it is after every record.
+    #[doc(hidden)]
+    const SLOW_PRODUCT: bool = false;
     /// `self + p * g`, rounded once if `FUSED` and the type can.
     #[doc(hidden)]
     #[inline(always)]
@@ -83,6 +83,13 @@ impl<T: Taped, const N: usize> Taped for Dual<T, N> {
     fn is_nothing(self) -> bool {
         self.real().is_nothing() && self.tangents().iter().all(|t| t.is_nothing())
     }
+
+    const SLOW_PRODUCT: bool = true;
+
+    #[inline(always)]
+    fn is_one(self) -> bool {
+        self.real().is_one() && self.tangents().iter().all(|t| t.is_nothing())
+    }
 }
 
 impl<const N: usize> Taped for Lanes<N> {
@@ -93,6 +100,11 @@ impl<const N: usize> Taped for Lanes<N> {
     #[inline(always)]
     fn is_nothing(self) -> bool {
         self.0.iter().fold(true, |nothing, v| nothing & (*v == 0.0))
+    }
+
+    #[inline(always)]
+    fn is_one(self) -> bool {
+        self.0.iter().fold(true, |one, v| one & (*v == 1.0))
     }
 
     #[inline(always)]
@@ -111,9 +123,21 @@ impl<T: Taped> Taped for Var<T> {
     fn is_nothing(self) -> bool {
         self.is_constant() && self.inner().is_nothing()
     }
+
+    const SLOW_PRODUCT: bool = true;
+
+    #[inline(always)]
+    fn is_one(self) -> bool {
+        self.is_constant() && self.inner().is_one()
+    }
+
+    #[inline(always)]
+    fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
+        p.mul_add(g, self)
+    }
 }
 
-const SLOTS: usize = 8;
+pub(super) const SLOTS: usize = 8;
 
 /// The state of the tape that is recording. One number moves with each record.
 pub(super) struct Slot {
@@ -126,9 +150,11 @@ pub(super) struct Slot {
     /// Where the record with the number 0 would be, were the current chunk long enough. Only an origin for addresses,
     /// which wrap around.
     origin: Cell<*mut u8>,
+    /// The same for the third node of a record.
+    thirds: Cell<*mut u8>,
     /// The `Store<T>`, and the `T` it is for.
     owner: Cell<*mut u8>,
-    of: Cell<Option<TypeId>>,
+    of: Cell<TypeId>,
 }
 
 impl Slot {
@@ -138,14 +164,17 @@ impl Slot {
         at: Cell::new(0),
         end: Cell::new(0),
         origin: Cell::new(std::ptr::null_mut()),
+        thirds: Cell::new(std::ptr::null_mut()),
         owner: Cell::new(std::ptr::null_mut()),
-        of: Cell::new(None),
+        of: Cell::new(TypeId::of::<()>()),
     };
 
+    #[inline]
     fn swap(&self, other: &Slot) {
         self.at.swap(&other.at);
         self.end.swap(&other.end);
         self.origin.swap(&other.origin);
+        self.thirds.swap(&other.thirds);
         self.owner.swap(&other.owner);
         self.of.swap(&other.of);
     }
@@ -159,17 +188,19 @@ impl Slot {
     }
 
     /// Sets where records go, given for the nodes alone as the store does.
-    fn set_room<T>(&self, (origin, end): (*mut Record<T>, u32)) {
+    #[inline]
+    fn set_room<T>(&self, room: Room<T>) {
         let generation = self.at.get() >> 32 << 32;
-        self.origin.set(origin.cast::<u8>().wrapping_sub(offset::<T>(generation)));
-        self.end.set(generation | u64::from(end));
+        self.origin.set(room.records.cast::<u8>().wrapping_sub(offset::<Record<T>>(generation)));
+        self.thirds.set(room.thirds.cast::<u8>().wrapping_sub(offset::<u32>(generation)));
+        self.end.set(generation | u64::from(room.end));
     }
 }
 
-/// How far the record with the number `at` is from the origin, in bytes.
+/// How far what belongs to the number `at` is from the origin, in bytes.
 #[inline(always)]
-fn offset<T>(at: u64) -> usize {
-    (at as usize).wrapping_mul(size_of::<Record<T>>())
+fn offset<E>(at: u64) -> usize {
+    (at as usize).wrapping_mul(size_of::<E>())
 }
 
 thread_local! {
@@ -185,11 +216,11 @@ fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
 #[inline(always)]
 pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u64 {
     slot::<T, _>(|slot| {
-        if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != Some(TypeId::of::<T>())) {
+        if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != TypeId::of::<T>()) {
             make_room::<T>(slot);
         }
         let at = slot.at.get();
-        let place = slot.origin.get().wrapping_add(offset::<T>(at)).cast::<Record<T>>();
+        let place = slot.origin.get().wrapping_add(offset::<Record<T>>(at)).cast::<Record<T>>();
         // SAFETY: `at` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
         // alone, or the type was compared. The fields are written one by one from registers: a record put together
         // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
@@ -205,12 +236,21 @@ pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u64 {
     })
 }
 
+/// As [`push`], for `d(node) = pa d(a) + pb d(b) + d(c)`.
+#[inline(always)]
+pub(in crate::scalar) fn push_third<T: Taped>(pa: T, a: u32, pb: T, b: u32, c: u32) -> u64 {
+    let at = push(pa, a | THIRD, pb, b);
+    // SAFETY: every record of the current chunk, such as the one that was just written, has a place for a third node.
+    slot::<T, _>(|slot| unsafe { slot.thirds.get().wrapping_add(offset::<u32>(at)).cast::<u32>().write(c) });
+    at
+}
+
 /// Goes on to the next chunk.
 #[cold]
 #[inline(never)]
 fn make_room<T: Taped>(slot: &Slot) {
     assert!(
-        !slot.owner.get().is_null() && slot.of.get() == Some(TypeId::of::<T>()),
+        slot.of.get() == TypeId::of::<T>(),
         "a tape variable was used when its tape was not recording; derivatives end with the call that made them"
     );
     // SAFETY: the owner is the `Store<T>` of the guard that installed it, which outlives its installation and
@@ -240,15 +280,16 @@ impl<T: Taped> Installed<T> {
     /// # Safety
     /// The store must outlive the guard and be reached through this pointer only, and guards of one thread must
     /// be dropped in the opposite order of their creation.
+    #[inline]
     pub unsafe fn new(store: *mut Store<T>, generation: u32) -> Self {
-        let first = u64::from(generation) << 32 | 1;
         let here = Slot {
             owner: Cell::new(store.cast()),
-            of: Cell::new(Some(TypeId::of::<T>())),
-            at: Cell::new(first),
-            end: Cell::new(first),
+            of: Cell::new(TypeId::of::<T>()),
+            at: Cell::new(u64::from(generation) << 32 | 1),
             ..Slot::EMPTY
         };
+        // SAFETY: by the caller's promise the store is there, and nobody else looks at it.
+        here.set_room(unsafe { (*store).start(1) });
         slot::<T, _>(|slot| slot.swap(&here));
         Installed { store, previous: here }
     }
@@ -279,7 +320,7 @@ impl<T: Taped> Drop for Installed<T> {
 pub(super) fn with_current<T: Taped, R>(f: impl FnOnce(&SlotView<'_, T>) -> R) -> R {
     slot::<T, _>(|slot| {
         assert!(
-            slot.of.get() == Some(TypeId::of::<T>()),
+            slot.of.get() == TypeId::of::<T>(),
             "no tape of this type is recording; derivatives end with the call that made them"
         );
         f(&SlotView { slot, store: slot.owner.get().cast() })
@@ -288,7 +329,7 @@ pub(super) fn with_current<T: Taped, R>(f: impl FnOnce(&SlotView<'_, T>) -> R) -
 
 /// Whether a tape of `T` is recording on this thread.
 pub(super) fn is_recording<T: Taped>() -> bool {
-    slot::<T, _>(|slot| slot.of.get() == Some(TypeId::of::<T>()))
+    slot::<T, _>(|slot| slot.of.get() == TypeId::of::<T>())
 }
 
 /// The recording tape: its cells and its store together.
@@ -322,18 +363,21 @@ impl<T: Taped> SlotView<'_, T> {
     /// Takes `n` nodes without records, of a fresh tape.
     pub fn skip_nodes(&self, n: u32) {
         debug_assert!(self.is_fresh());
-        let node = self.slot.node().checked_add(n).expect("a tape holds at most 2^32 - 2 nodes");
+        let node = self.slot.node().checked_add(n).expect("a tape holds at most 2^31 nodes");
         let at = self.slot.at.get() + u64::from(n);
         self.slot.at.set(at);
-        self.slot.end.set(at);
-        self.store().start(node);
+        self.slot.set_room(self.store().start(node));
     }
 
-    /// Takes the tape out of its slot until the guard is dropped: what user code does meanwhile cannot reach it.
-    pub fn pause(&self) -> Paused<T> {
+    /// Takes the tape out of its slot for a sweep, until the guard is dropped: what external functions do cannot reach it.
+    #[inline]
+    pub fn pause(&self) -> Option<Paused<T>> {
+        if self.store().many.is_empty() {
+            return None;
+        }
         let away = Slot::EMPTY;
         self.slot.swap(&away);
-        Paused { away, of: std::marker::PhantomData }
+        Some(Paused { away, of: std::marker::PhantomData })
     }
 
     /// Makes `node` the next one, forgetting what came after, under a new generation if one is given.

@@ -2,12 +2,13 @@
 
 use super::many::{Many, Terms};
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 /// What the tape keeps of an operation on two different nodes: `d(self) = pa d(a) + pb d(b)`.
 ///
-/// Operations on one node are folded into the variable, so nothing else is ever recorded, but for the
-/// rare operations on many nodes: their `a` is [`MANY`], and `b` says which it is.
+/// Operations on one node are folded into the variable, so nothing else is ever recorded, but for `a b + c`, whose `a` is marked
+/// with [`THIRD`], and the rare operations on many nodes: their `a` is [`MANY`], and `b` says which it is.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(in crate::scalar) struct Record<T> {
@@ -20,15 +21,26 @@ pub(in crate::scalar) struct Record<T> {
 /// Stands for the first node of a record that is described elsewhere.
 pub(in crate::scalar) const MANY: u32 = u32::MAX;
 
+/// Marks the first node of a record that has a third one: `d(self) = pa d(a) + pb d(b) + d(c)`. Nodes are smaller than the mark.
+pub(in crate::scalar) const THIRD: u32 = 1 << 31;
+
 /// Records in a chunk. 64 Ki records are 1.5 MiB of `f64`: few enough that a short tape wastes little, many
 /// enough that the cold path is rare.
 const CHUNK: usize = 1 << 16;
 
+/// Records, and behind them a third node for each. Most have none, and then that memory is never touched.
 struct Chunk<T>(NonNull<Record<T>>);
 
 impl<T> Chunk<T> {
     fn layout() -> Layout {
-        Layout::array::<Record<T>>(CHUNK).expect("a chunk of records is far smaller than the address space")
+        let (records, thirds) = (size_of::<Record<T>>() * CHUNK, size_of::<u32>() * CHUNK);
+        Layout::from_size_align(records + thirds, align_of::<Record<T>>())
+            .expect("a chunk of records is far smaller than the address space")
+    }
+
+    /// The third node of the first record.
+    fn thirds(&self) -> *mut u32 {
+        self.0.as_ptr().wrapping_add(CHUNK).cast()
     }
 
     fn new() -> Self {
@@ -45,6 +57,46 @@ impl<T> Drop for Chunk<T> {
     fn drop(&mut self) {
         // SAFETY: allocated with this layout; records have no destructor.
         unsafe { dealloc(self.0.as_ptr().cast(), Self::layout()) }
+    }
+}
+
+/// Where records go: the rest of a chunk.
+pub(in crate::scalar) struct Room<T> {
+    /// Where the record of node 0 would be, were the chunk long enough.
+    pub records: *mut Record<T>,
+    /// The same for third nodes.
+    pub thirds: *mut u32,
+    /// The node that does not fit any more.
+    pub end: u32,
+}
+
+impl<T> Room<T> {
+    /// None: the record of `node` asks for its chunk.
+    fn full(node: u32) -> Self {
+        Room { records: std::ptr::null_mut(), thirds: std::ptr::null_mut(), end: node }
+    }
+}
+
+/// Consecutive records.
+pub(in crate::scalar) struct Stretch<'s, T> {
+    /// The node of the first.
+    pub first: u32,
+    pub records: &'s [Record<T>],
+    /// Where the third node of the record of node 0 would be.
+    thirds: *const u32,
+    of: PhantomData<&'s [u32]>,
+}
+
+impl<T> Stretch<'_, T> {
+    /// The third node of a record of this stretch, that of `node`; 0 if it has none.
+    ///
+    /// # Safety
+    /// It must be that record.
+    #[inline(always)]
+    pub unsafe fn third(&self, record: &Record<T>, node: usize) -> u32 {
+        let marked = record.a & THIRD != 0 && record.a != MANY;
+        // SAFETY: a third node was written for each record with the mark, and the record is of this chunk.
+        if marked { unsafe { self.thirds.wrapping_add(node).read() } } else { 0 }
     }
 }
 
@@ -75,36 +127,39 @@ impl<T> Store<T> {
         }
     }
 
-    /// Forgets all records, and puts the first one at `node`.
-    pub fn start(&mut self, node: u32) {
+    /// Forgets all records; the place for new ones, of which the first is that of `node`.
+    #[inline]
+    pub fn start(&mut self, node: u32) -> Room<T> {
         self.first = node;
         self.many.clear();
         self.terms.truncate(0);
         self.late_inputs.clear();
+        if self.chunks.is_empty() || node as usize + CHUNK >= THIRD as usize {
+            return Room::full(node);
+        }
+        self.room(0)
     }
 
     pub fn first(&self) -> u32 {
         self.first
     }
 
-    /// The place for `node` and those after it, when the chunk before is full: where the record of node 0 would be, and the
-    /// node that ends the chunk.
-    pub fn advance(&mut self, node: u32) -> (*mut Record<T>, u32) {
+    /// The place for `node` and those after it, when the chunk before is full.
+    pub fn advance(&mut self, node: u32) -> Room<T> {
         let k = (node - self.first) as usize;
         debug_assert!(k.is_multiple_of(CHUNK));
-        // Two nodes are names for something else: none (0) and many (the last).
         assert!(
-            (node as usize) + CHUNK < MANY as usize,
-            "a tape holds at most 2^32 - 2 nodes; use a checkpoint"
+            (node as usize) + CHUNK < THIRD as usize,
+            "a tape holds at most 2^31 nodes; use a checkpoint"
         );
         if k / CHUNK == self.chunks.len() {
             self.chunks.push(Chunk::new());
         }
-        self.bounds(k)
+        self.room(k)
     }
 
-    /// Drops the records from `node` on; the place for new ones, as from [`advance`](Self::advance).
-    pub fn rewind(&mut self, node: u32) -> (*mut Record<T>, u32) {
+    /// Drops the records from `node` on; the place for new ones.
+    pub fn rewind(&mut self, node: u32) -> Room<T> {
         while self.many.last().is_some_and(|m| m.node >= node) {
             let many = self.many.pop().expect("there is a last one");
             self.terms.truncate(many.terms.start);
@@ -115,24 +170,28 @@ impl<T> Store<T> {
         let k = node.saturating_sub(self.first) as usize;
         self.first = self.first.min(node);
         if k.is_multiple_of(CHUNK) {
-            // The next record asks for its chunk.
-            return (std::ptr::null_mut(), node);
+            return Room::full(node);
         }
-        self.bounds(k)
+        self.room(k)
     }
 
     /// The chunk of the `k`-th record.
-    fn bounds(&self, k: usize) -> (*mut Record<T>, u32) {
-        let chunk = k / CHUNK;
-        let first = self.first + (chunk * CHUNK) as u32;
-        (self.chunks[chunk].0.as_ptr().wrapping_sub(first as usize), first + CHUNK as u32)
+    #[inline]
+    fn room(&self, k: usize) -> Room<T> {
+        let chunk = &self.chunks[k / CHUNK];
+        let first = self.first + (k - k % CHUNK) as u32;
+        Room {
+            records: chunk.0.as_ptr().wrapping_sub(first as usize),
+            thirds: chunk.thirds().wrapping_sub(first as usize),
+            end: first + CHUNK as u32,
+        }
     }
 
-    /// The records of the nodes `from..to` in slices, the last ones first; each with the node of its first.
+    /// The records of the nodes `from..to`, the last ones first.
     ///
     /// # Safety
     /// The records up to node `to` must have been written.
-    pub unsafe fn backward(&self, from: u32, to: u32) -> impl Iterator<Item = (u32, &[Record<T>])> {
+    pub unsafe fn backward(&self, from: u32, to: u32) -> impl Iterator<Item = Stretch<'_, T>> {
         // SAFETY: the caller's promise.
         self.slices(from, to).rev().map(|(k, n)| unsafe { self.slice(k, n) })
     }
@@ -141,7 +200,7 @@ impl<T> Store<T> {
     ///
     /// # Safety
     /// The same.
-    pub unsafe fn forward(&self, from: u32, to: u32) -> impl Iterator<Item = (u32, &[Record<T>])> {
+    pub unsafe fn forward(&self, from: u32, to: u32) -> impl Iterator<Item = Stretch<'_, T>> {
         // SAFETY: the caller's promise.
         self.slices(from, to).map(|(k, n)| unsafe { self.slice(k, n) })
     }
@@ -159,10 +218,15 @@ impl<T> Store<T> {
 
     /// # Safety
     /// The `n` records from the `k`-th must lie in one chunk and be written.
-    unsafe fn slice(&self, k: usize, n: usize) -> (u32, &[Record<T>]) {
-        let base = self.chunks[k / CHUNK].0.as_ptr();
-        // SAFETY: in one chunk and written, by the caller's promise.
-        (self.first + k as u32, unsafe { std::slice::from_raw_parts(base.add(k % CHUNK), n) })
+    unsafe fn slice(&self, k: usize, n: usize) -> Stretch<'_, T> {
+        let chunk = &self.chunks[k / CHUNK];
+        Stretch {
+            first: self.first + k as u32,
+            // SAFETY: in one chunk and written, by the caller's promise.
+            records: unsafe { std::slice::from_raw_parts(chunk.0.as_ptr().add(k % CHUNK), n) },
+            thirds: self.room(k).thirds,
+            of: PhantomData,
+        }
     }
 
     /// Bytes held, in use or not.

@@ -2,7 +2,7 @@
 
 use super::many::Kind;
 use super::slot::Taped;
-use super::store::{MANY, Record, Store};
+use super::store::{MANY, Record, Store, THIRD};
 
 /// Pulls the adjoints of the nodes `from..to` back to the nodes before `from` and to inputs.
 ///
@@ -37,18 +37,34 @@ pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from
 unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
     let zero = T::constant(0.0);
     // SAFETY: the caller's promise.
-    for (first, records) in unsafe { store.backward(from, to) } {
-        let mut k = first as usize + records.len();
+    for stretch in unsafe { store.backward(from, to) } {
+        let mut k = stretch.first as usize + stretch.records.len();
         assert!(k <= adjoints.len());
         let mut g = std::mem::replace(&mut adjoints[k - 1], zero);
-        for record in records.iter().rev() {
+        for record in stretch.records.iter().rev() {
             k -= 1;
             let (a, b) = (record.a as usize, record.b as usize);
-            // A record of a stale variable may name any node, and `MANY` is beyond all of them.
+            // A record of a stale variable may name any node, and those with a mark are beyond all of them.
             if a >= k || b >= k {
-                adjoints[k] = g;
-                elsewhere(store, record, adjoints, k);
-                g = std::mem::replace(&mut adjoints[k - 1], zero);
+                // SAFETY: `k` is its node.
+                let (a, c) = ((record.a & !THIRD) as usize, unsafe { stretch.third(record, k) } as usize);
+                if c == 0 || a >= k || b >= k || c >= k {
+                    adjoints[k] = g;
+                    elsewhere(store, record, adjoints, k);
+                    g = std::mem::replace(&mut adjoints[k - 1], zero);
+                    continue;
+                }
+                // SAFETY: `k` is less than the length, and not 0: node 0 has no record. All nodes are less than `k`.
+                unsafe {
+                    let mut next = std::mem::replace(adjoints.get_unchecked_mut(k - 1), zero);
+                    if !g.is_nothing() {
+                        add::<T, FUSED>(&mut next, adjoints, k, a, record.pa, g);
+                        add::<T, FUSED>(&mut next, adjoints, k, b, record.pb, g);
+                        let sum = if c + 1 == k { &mut next } else { adjoints.get_unchecked_mut(c) };
+                        *sum += g;
+                    }
+                    g = next;
+                }
                 continue;
             }
             // SAFETY: `k` is less than the length, and not 0: node 0 has no record.
@@ -111,9 +127,9 @@ pub(super) unsafe fn wide<T: Taped, const W: usize>(
 ) {
     let zero = [T::constant(0.0); W];
     // SAFETY: the caller's promise.
-    for (first, records) in unsafe { store.backward(from, to) } {
-        for (k, record) in records.iter().enumerate().rev() {
-            let (below, here) = adjoints.split_at_mut(first as usize + k);
+    for stretch in unsafe { store.backward(from, to) } {
+        for (k, record) in stretch.records.iter().enumerate().rev() {
+            let (below, here) = adjoints.split_at_mut(stretch.first as usize + k);
             if record.a == MANY {
                 many(store, record, below, here);
                 continue;
@@ -122,8 +138,13 @@ pub(super) unsafe fn wide<T: Taped, const W: usize>(
             if g.iter().all(|g| g.is_nothing()) {
                 continue;
             }
-            add_scaled(&mut below[record.a as usize], record.pa, &g);
+            add_scaled(&mut below[(record.a & !THIRD) as usize], record.pa, &g);
             add_scaled(&mut below[record.b as usize], record.pb, &g);
+            // SAFETY: that is its node.
+            if let c @ 1.. = unsafe { stretch.third(record, stretch.first as usize + k) } {
+                let sums = &mut below[c as usize];
+                (0..W).for_each(|w| sums[w] += g[w]);
+            }
         }
     }
 }
@@ -189,12 +210,17 @@ pub(super) unsafe fn forward<T: Taped, const W: usize>(
     to: u32,
 ) {
     // SAFETY: the caller's promise.
-    for (first, records) in unsafe { store.forward(from, to) } {
-        for (k, record) in records.iter().enumerate() {
-            let (below, here) = tangents.split_at_mut(first as usize + k);
+    for stretch in unsafe { store.forward(from, to) } {
+        for (k, record) in stretch.records.iter().enumerate() {
+            let (below, here) = tangents.split_at_mut(stretch.first as usize + k);
             if record.a != MANY {
-                let (a, b) = (&below[record.a as usize], &below[record.b as usize]);
+                let (a, b) = (&below[(record.a & !THIRD) as usize], &below[record.b as usize]);
                 here[0] = std::array::from_fn(|w| record.pa * a[w] + record.pb * b[w]);
+                // SAFETY: that is its node.
+                if let c @ 1.. = unsafe { stretch.third(record, stretch.first as usize + k) } {
+                    let c = &below[c as usize];
+                    (0..W).for_each(|w| here[0][w] += c[w]);
+                }
                 continue;
             }
             let entry = &store.many[record.b as usize];
