@@ -41,7 +41,7 @@ macro_rules! elementwise_table {
             /// Square root.
             Sqrt sqrt try_sqrt(x) = base; d = [y.recip() * 0.5]; reads [y]; Nonlinear; domain positive;
             /// Reciprocal square root, `1 / sqrt(x)`.
-            Rsqrt rsqrt try_rsqrt(x) = { x.sqrt().recip() }; d = [y * y * y * -0.5]; reads [y]; Nonlinear; domain positive;
+            Rsqrt rsqrt try_rsqrt(x) = { x.sqrt().recip() }; d = [y * y * (y * -0.5)]; reads [y]; Nonlinear; domain positive;
             /// Cube root.
             Cbrt cbrt try_cbrt(x) = base; d = [(y * y).recip() * (1.0 / 3.0)]; reads [y]; Nonlinear; domain nonzero;
             /// Reciprocal, `1 / x`.
