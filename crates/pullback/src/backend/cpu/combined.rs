@@ -1,10 +1,9 @@
 //! The innermost loops of fused programs: operations with a scalar operand, and several operations in one loop.
 
 use super::cost::Cost;
-#[cfg(target_arch = "x86_64")]
-use super::dispatch::has_v3;
 use super::dispatch::{careful2, dispatched};
 use super::lane::{Careful, Lane, Portable};
+use super::level::at_level;
 use super::map::Map2;
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};
 
