@@ -25,8 +25,8 @@ struct Clusters {
     by_coordinate: Vec<f64>,
     /// Distances of one point from all centres.
     distances: Vec<f64>,
-    /// The centre next to each point.
-    centre_of: Vec<usize>,
+    /// The centre next to each point, and its squared distance.
+    nearest: Vec<(usize, f64)>,
     /// The points, those of the first centre first, and where those of each centre end.
     members: Vec<f64>,
     ends: Vec<usize>,
@@ -39,7 +39,7 @@ impl Clusters {
         Clusters {
             by_coordinate,
             distances: vec![0.0; centroids.len()],
-            centre_of: vec![0; points.len()],
+            nearest: vec![(0, 0.0); points.len()],
             members: vec![0.0; points.len() * d],
             ends: vec![0; centroids.len()],
             points,
@@ -47,37 +47,40 @@ impl Clusters {
         }
     }
 
-    /// The centre next to a point, and its squared distance.
-    #[inline(always)]
-    fn nearest(&mut self, point: usize) -> (usize, f64) {
-        let k = self.centroids.len();
-        self.distances.fill(0.0);
-        for (&p, centres) in self.points[point].iter().zip(self.by_coordinate.chunks(k)) {
-            for (sum, c) in self.distances.iter_mut().zip(centres) {
-                *sum += (c - p) * (c - p);
+    /// Finds the centre next to each point.
+    fn search(&mut self) {
+        native(|| {
+            let k = self.centroids.len();
+            for (point, nearest) in self.points.iter().zip(&mut self.nearest) {
+                self.distances.fill(0.0);
+                for (&p, centres) in point.iter().zip(self.by_coordinate.chunks(k)) {
+                    for (sum, c) in self.distances.iter_mut().zip(centres) {
+                        *sum += (c - p) * (c - p);
+                    }
+                }
+                let least = self.distances.iter().copied().fold(f64::INFINITY, f64::min);
+                let at = self.distances.iter().position(|&distance| distance == least);
+                *nearest = (at.expect("there is a centre, and no distance is NaN"), least);
             }
-        }
-        let least = self.distances.iter().copied().fold(f64::INFINITY, f64::min);
-        let at = self.distances.iter().position(|&distance| distance == least);
-        (at.expect("there is a centre, and no distance is NaN"), least)
+        });
     }
 
     fn cost(&mut self) -> f64 {
-        native(|| (0..self.points.len()).map(|i| self.nearest(i).1).sum())
+        self.search();
+        self.nearest.iter().map(|(_, distance)| distance).sum()
     }
 
     /// Brings the points of each centre together.
-    fn assign(&mut self) {
-        native(|| (0..self.points.len()).for_each(|i| self.centre_of[i] = self.nearest(i).0));
+    fn gather(&mut self) {
         let d = self.centroids[0].len();
         self.ends.fill(0);
-        self.centre_of.iter().for_each(|&c| self.ends[c] += d);
+        self.nearest.iter().for_each(|&(c, _)| self.ends[c] += d);
         let mut start = 0;
         for end in &mut self.ends {
             // Where the points of the centre begin, until they are there.
             start += std::mem::replace(end, start);
         }
-        for (&c, point) in self.centre_of.iter().zip(&self.points) {
+        for (&(c, _), point) in self.nearest.iter().zip(&self.points) {
             let end = &mut self.ends[c];
             self.members[*end..*end + d].copy_from_slice(point);
             *end += d;
@@ -86,7 +89,8 @@ impl Clusters {
 
     /// Gradient over second derivatives, centre by centre. The smallest of several distances has the derivatives of the one that it is.
     fn direction(&mut self, derivatives: &Total) -> Vec<f64> {
-        self.assign();
+        self.search();
+        self.gather();
         let d = self.centroids[0].len();
         let (mut direction, mut both) = (Vec::with_capacity(self.ends.len() * d), vec![0.0; 2 * d]);
         let mut start = 0;

@@ -109,7 +109,7 @@ macro_rules! in_each_lane {
                 [const N: usize] [N] ($($x: &Lanes<N>),+) -> Lanes<N>;
                 Portable => body::<Portable, N>($($x),+),
                 V3 => body::<lane::Fma, N>($($x),+),
-                V4 => body::<lane::Fma, N>($($x),+)
+                V4 if true => body::<lane::Fma, N>($($x),+)
             }
         }
         let mut y = chosen($(&$x),+);

@@ -20,6 +20,6 @@ pub fn native<R>(f: impl FnOnce() -> R) -> R {
         [R, F: FnOnce() -> R] [_, _] (f: F) -> R;
         Portable => f(),
         V3 => f(),
-        V4 => f()
+        V4 if true => f()
     }
 }

@@ -6,14 +6,15 @@ use super::lane::{Careful, Lane, Portable};
 use super::level::at_level;
 use super::map::Map2;
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};
+use crate::number::Number;
 
 dispatched! {
     /// `out = M(a, b)` with one right operand.
-    fn loop2_right[M: Map2, F: Float](a: &[F], b: F, out: &mut [F]) = right_body
+    fn loop2_right[M: Map2, F: Float](a: &[F], b: F, out: &mut [F]) = right_body for M::value(Cost::OPERAND, Cost::OPERAND)
 }
 dispatched! {
     /// `out = M(a, b)` with one left operand.
-    fn loop2_left[M: Map2, F: Float](a: F, b: &[F], out: &mut [F]) = left_body
+    fn loop2_left[M: Map2, F: Float](a: F, b: &[F], out: &mut [F]) = left_body for M::value(Cost::OPERAND, Cost::OPERAND)
 }
 dispatched! {
     /// `out = f(a, b)` with one right operand.
@@ -41,7 +42,7 @@ dispatched! {
 }
 dispatched! {
     /// Sine and cosine of the same arguments.
-    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body
+    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body for Cost::OPERAND.sin()
 }
 
 /// A function of three arguments that a fused program has where two operations meet.

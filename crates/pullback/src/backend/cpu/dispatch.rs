@@ -7,22 +7,10 @@ use super::map::{Map1, Map2};
 use super::math::{Float, Isa, is_nan};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
 
-/// Defines a function that runs `$body` compiled for the best instruction set of the processor it finds itself on; one marked
-/// `narrow` is not compiled for the longest vectors.
+/// Defines a function that runs `$body` compiled for the instructions of the processor it finds itself on, and for the longest vectors only
+/// where the work is worth them.
 macro_rules! dispatched {
     ($(#[$doc:meta])* fn $name:ident[$($G:ident: $B:path),*]($($x:ident: $T:ty),*) $(-> $R:ty)? = $body:ident) => {
-        $(#[$doc])*
-        #[inline(always)]
-        pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
-            at_level! {
-                [$($G: $B),*] [$($G),*] ($($x: $T),*) $(-> $R)?;
-                Portable => $body::<$($G,)* Portable>($($x),*),
-                V3 => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*),
-                V4 => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*)
-            }
-        }
-    };
-    ($(#[$doc:meta])* narrow fn $name:ident[$($G:ident: $B:path),*]($($x:ident: $T:ty),*) $(-> $R:ty)? = $body:ident) => {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
@@ -33,25 +21,37 @@ macro_rules! dispatched {
             }
         }
     };
+    ($(#[$doc:meta])* fn $name:ident[$($G:ident: $B:path),*]($($x:ident: $T:ty),*) $(-> $R:ty)? = $body:ident for $cost:expr) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+            at_level! {
+                [$($G: $B),*] [$($G),*] ($($x: $T),*) $(-> $R)?;
+                Portable => $body::<$($G,)* Portable>($($x),*),
+                V3 => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*),
+                V4 if $cost.is_worth_long_vectors() => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*)
+            }
+        }
+    };
 }
 
 pub(super) use dispatched;
 
 dispatched! {
     /// `M(x)` of a single element.
-    narrow fn one1[M: Map1, F: Float](x: F) -> F = careful1
+    fn one1[M: Map1, F: Float](x: F) -> F = careful1
 }
 dispatched! {
     /// `M(a, b)` of a single pair.
-    narrow fn one2[M: Map2, F: Float](a: F, b: F) -> F = careful2
+    fn one2[M: Map2, F: Float](a: F, b: F) -> F = careful2
 }
 dispatched! {
     /// `out = M(x)`, slices of one length.
-    fn loop1[M: Map1, F: Float](x: &[F], out: &mut [F]) = body1
+    fn loop1[M: Map1, F: Float](x: &[F], out: &mut [F]) = body1 for M::value(Cost::OPERAND)
 }
 dispatched! {
     /// `out = M(a, b)`, slices of one length.
-    fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2
+    fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2 for M::value(Cost::OPERAND, Cost::OPERAND)
 }
 
 dispatched! {
@@ -59,8 +59,8 @@ dispatched! {
     fn loop2_into_left[M: Map2, F: Float](a: &mut [F], b: &[F]) = body2_into_left
 }
 dispatched! {
-    /// `out = f(a, b)`, slices of one length. Memory is what limits comparisons, logic and integers, and there are many of them.
-    narrow fn zip_tile[A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O](a: &[A], b: &[B], out: &mut [O], f: F) = zip_body
+    /// `out = f(a, b)`, slices of one length.
+    fn zip_tile[A: Copy, B: Copy, O: Sized, F: Fn(A, B) -> O](a: &[A], b: &[B], out: &mut [O], f: F) = zip_body
 }
 dispatched! {
     /// `out = a` where the mask is not zero, else `b`, slices of one length.

@@ -26,6 +26,10 @@ pub(crate) struct Portable;
 #[derive(Clone, Copy)]
 pub(crate) struct Fma;
 
+/// The instructions of code that is told whether it has a fused multiply-add.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<const FMA: bool>;
+
 /// `I`, for single elements: the same bits as in a vector loop, and an answer where the loop has none.
 #[derive(Clone, Copy)]
 pub(crate) struct Careful<I>(PhantomData<I>);
@@ -37,6 +41,10 @@ impl Isa for Portable {
 #[cfg(target_arch = "x86_64")]
 impl Isa for Fma {
     const FMA: bool = true;
+    const CAREFUL: bool = false;
+}
+impl<const FMA_: bool> Isa for Told<FMA_> {
+    const FMA: bool = FMA_;
     const CAREFUL: bool = false;
 }
 impl<I: Isa> Isa for Careful<I> {

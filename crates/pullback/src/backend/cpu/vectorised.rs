@@ -1,11 +1,18 @@
 //! Functions compiled for each [level](super::level) of instructions from one body.
 
-/// Defines a function whose body is compiled for each level, the best one chosen at run time.
+/// Defines a function whose body is compiled for AVX2 and FMA, chosen at run time, and for the baseline; one marked `wide` for AVX-512 too.
 ///
 /// The body sees `const FMA: bool`: whether `mul_add` is one instruction here and not a call.
 /// What the body calls must be `#[inline(always)]`, or it is compiled for the baseline only.
 macro_rules! vectorised {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),* $(,)?)
+    ($(#[$doc:meta])* wide $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),* $(,)?)
+        $(-> $R:ty)? $body:block) => {
+        vectorised! {
+            @at_levels [V4 if true => body::<true, $($G),*>($($x),*)]
+            $(#[$doc])* $vis fn $name<$($G: $B),*>($($x: $X),*) $(-> $R)? $body
+        }
+    };
+    (@at_levels [$($wide:tt)*] $(#[$doc:meta])* $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),*)
         $(-> $R:ty)? $body:block) => {
         $(#[$doc])*
         $vis fn $name<$($G: $B),*>($($x: $X),*) $(-> $R)? {
@@ -17,8 +24,15 @@ macro_rules! vectorised {
                 [$($G: $B),*] [$($G),*] ($($x: $X),*) $(-> $R)?;
                 Portable => body::<{ cfg!(target_arch = "aarch64") }, $($G),*>($($x),*),
                 V3 => body::<true, $($G),*>($($x),*),
-                V4 => body::<true, $($G),*>($($x),*)
+                $($wide)*
             }
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),* $(,)?)
+        $(-> $R:ty)? $body:block) => {
+        vectorised! {
+            @at_levels []
+            $(#[$doc])* $vis fn $name<$($G: $B),*>($($x: $X),*) $(-> $R)? $body
         }
     };
 }

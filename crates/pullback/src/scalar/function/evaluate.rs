@@ -127,6 +127,13 @@ fn add<const L: usize>(parts: &mut [f64; PARTS], lanes: &[f64; L], width: usize)
     }
 }
 
+/// The sum of partial sums.
+#[inline(always)]
+fn total(parts: &[f64; PARTS]) -> f64 {
+    let fours = [parts[0] + parts[4], parts[1] + parts[5], parts[2] + parts[6], parts[3] + parts[7]];
+    (fours[0] + fours[2]) + (fours[1] + fours[3])
+}
+
 /// Adds each output over consecutive points, which share the first inputs, to its place in `sums`.
 ///
 /// A point counts in the same partial sum in whatever block it is, and after the points before it: how points are cut into blocks does
@@ -139,16 +146,16 @@ fn sums_on<I: Isa>(
     sums: &mut [f64],
     n: usize,
 ) -> Option<Failure> {
+    /// Blocks of `L` points. `ONE` of them has all points: its partial sums need no memory.
     #[inline(always)]
-    fn blocks<const L: usize, I: Isa>(
+    fn blocks<const L: usize, const ONE: bool, I: Isa>(
         program: &Program,
         shared: &[f64],
-        points: &[f64],
+        (points, own): (&[f64], usize),
         sums: &mut [f64],
-        (range, n): (Range<usize>, usize),
+        range: Range<usize>,
         workspace: &mut Workspace,
     ) -> Option<Failure> {
-        let own = points.len() / n;
         let (slots, parts) = workspace.slots_and_parts::<L>(program);
         let (common, inputs) =
             program.inputs.split_at(program.inputs.partition_point(|&(k, _)| (k as usize) < shared.len()));
@@ -162,30 +169,39 @@ fn sums_on<I: Isa>(
             if let Some(failure) = run_block(program, slots) {
                 return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
             }
-            let (first, last) = (start == 0, start + width == n);
-            for ((sum, kept), &slot) in sums.iter_mut().zip(&mut *parts).zip(&program.outputs) {
-                // In registers, from zeros and to the sum, where one block has all points.
-                let mut parts = if first { [0.0; PARTS] } else { kept.0 };
-                add(&mut parts, &slots[slot as usize].0, width);
-                if last {
-                    let fours =
-                        [parts[0] + parts[4], parts[1] + parts[5], parts[2] + parts[6], parts[3] + parts[7]];
-                    *sum += (fours[0] + fours[2]) + (fours[1] + fours[3]);
-                } else {
-                    *kept = Line(parts);
+            if ONE {
+                for (sum, &slot) in sums.iter_mut().zip(&program.outputs) {
+                    let mut parts = [0.0; PARTS];
+                    add(&mut parts, &slots[slot as usize].0, width);
+                    *sum += total(&parts);
+                }
+            } else {
+                for (Line(parts), &slot) in parts.iter_mut().zip(&program.outputs) {
+                    add(parts, &slots[slot as usize].0, width);
                 }
             }
         }
         None
     }
+    let points = (points, points.len().checked_div(n).unwrap_or(0));
+    let mut workspace = Workspace::take();
+    if n <= FEW {
+        let failure = blocks::<FEW, true, I>(program, shared, points, sums, 0..n, &mut workspace);
+        workspace.keep();
+        return failure;
+    }
     let (many, few) = cut(n);
-    let (mut workspace, mut failure) = (Workspace::take(), None);
-    workspace.parts.resize(sums.len().max(workspace.parts.len()), Line([0.0; PARTS]));
+    workspace.parts.clear();
+    workspace.parts.resize(sums.len(), Line([0.0; PARTS]));
+    let mut failure = None;
     if !many.is_empty() {
-        failure = blocks::<LANES, I>(program, shared, points, sums, (many, n), &mut workspace);
+        failure = blocks::<LANES, false, I>(program, shared, points, sums, many, &mut workspace);
     }
     if failure.is_none() && !few.is_empty() {
-        failure = blocks::<FEW, I>(program, shared, points, sums, (few, n), &mut workspace);
+        failure = blocks::<FEW, false, I>(program, shared, points, sums, few, &mut workspace);
+    }
+    for (sum, Line(parts)) in sums.iter_mut().zip(&workspace.parts) {
+        *sum += total(parts);
     }
     workspace.keep();
     failure
@@ -199,7 +215,7 @@ macro_rules! compiled_for_processor {
                 [] [] ($($x: $T),*) -> Option<Failure>;
                 Portable => $body::<Portable>($($x),*),
                 V3 => $body::<lane::Fma>($($x),*),
-                V4 => $body::<lane::Fma>($($x),*)
+                V4 if true => $body::<lane::Fma>($($x),*)
             }
         }
     };

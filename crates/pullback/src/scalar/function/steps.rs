@@ -16,7 +16,7 @@ pub(super) fn run_block<const L: usize>(program: &Program, slots: &mut [Slot<L>]
         [const L: usize] [L] (program: &Program, slots: &mut [Slot<L>]) -> Option<Failure>;
         Portable => block::<L, Portable>(program, slots),
         V3 => block::<L, lane::Fma>(program, slots),
-        V4 => block::<L, lane::Fma>(program, slots)
+        V4 if true => block::<L, lane::Fma>(program, slots)
     }
 }
 
