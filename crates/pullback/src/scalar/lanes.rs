@@ -3,7 +3,7 @@
 use super::operators::derived_operators;
 use super::tape::external;
 use super::{Real, Var};
-use crate::backend::cpu::lane::{self, Lane, Portable};
+use crate::backend::cpu::lane::{Lane, Portable};
 use crate::backend::cpu::level::at_level;
 use crate::backend::cpu::math::Isa;
 use crate::number::Number;
@@ -108,8 +108,8 @@ macro_rules! in_each_lane {
             at_level! {
                 [const N: usize] [N] ($($x: &Lanes<N>),+) -> Lanes<N>;
                 Portable => body::<Portable, N>($($x),+),
-                V3 => body::<lane::Fma, N>($($x),+),
-                V4 if true => body::<lane::Fma, N>($($x),+)
+                V3 => body::<crate::backend::cpu::lane::Fma, N>($($x),+),
+                V4 if true => body::<crate::backend::cpu::lane::Fma, N>($($x),+)
             }
         }
         let mut y = chosen($(&$x),+);

@@ -6,7 +6,6 @@ use super::lane::{Careful, Lane, Portable};
 use super::level::at_level;
 use super::map::Map2;
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};
-use crate::number::Number;
 
 dispatched! {
     /// `out = M(a, b)` with one right operand.
@@ -42,7 +41,7 @@ dispatched! {
 }
 dispatched! {
     /// Sine and cosine of the same arguments.
-    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body for Cost::OPERAND.sin()
+    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body for crate::number::Number::sin(Cost::OPERAND)
 }
 
 /// A function of three arguments that a fused program has where two operations meet.

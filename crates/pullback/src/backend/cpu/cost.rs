@@ -23,6 +23,7 @@ impl Cost {
     }
 
     /// Whether computing takes so much longer than loading and storing that it gains from the longest vectors.
+    #[cfg(target_arch = "x86_64")]
     #[inline(always)]
     pub fn is_worth_long_vectors(self) -> bool {
         self.work >= 12

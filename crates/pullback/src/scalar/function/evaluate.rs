@@ -4,7 +4,7 @@ use super::exchange::{gather, scatter};
 use super::program::Program;
 use super::steps::{run_block, run_single};
 use super::workspace::{Line, PARTS, Workspace};
-use crate::backend::cpu::lane::{self, Portable};
+use crate::backend::cpu::lane::Portable;
 use crate::backend::cpu::level::at_level;
 use crate::backend::cpu::math::Isa;
 use crate::backend::cpu::parallel::{self, Disjoint};
@@ -214,8 +214,8 @@ macro_rules! compiled_for_processor {
             at_level! {
                 [] [] ($($x: $T),*) -> Option<Failure>;
                 Portable => $body::<Portable>($($x),*),
-                V3 => $body::<lane::Fma>($($x),*),
-                V4 if true => $body::<lane::Fma>($($x),*)
+                V3 => $body::<crate::backend::cpu::lane::Fma>($($x),*),
+                V4 if true => $body::<crate::backend::cpu::lane::Fma>($($x),*)
             }
         }
     };

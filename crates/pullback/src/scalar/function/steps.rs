@@ -4,7 +4,7 @@ use super::evaluate::Failure;
 use super::graph::Op;
 use super::program::{Check, Program, Step};
 use super::workspace::Slot;
-use crate::backend::cpu::lane::{self, Careful, Lane, Portable};
+use crate::backend::cpu::lane::{Careful, Lane, Portable};
 use crate::backend::cpu::level::at_level;
 use crate::backend::cpu::math::Isa;
 use crate::number::Number;
@@ -15,8 +15,8 @@ pub(super) fn run_block<const L: usize>(program: &Program, slots: &mut [Slot<L>]
     at_level! {
         [const L: usize] [L] (program: &Program, slots: &mut [Slot<L>]) -> Option<Failure>;
         Portable => block::<L, Portable>(program, slots),
-        V3 => block::<L, lane::Fma>(program, slots),
-        V4 if true => block::<L, lane::Fma>(program, slots)
+        V3 => block::<L, crate::backend::cpu::lane::Fma>(program, slots),
+        V4 if true => block::<L, crate::backend::cpu::lane::Fma>(program, slots)
     }
 }
 
@@ -25,7 +25,7 @@ pub(super) fn run_single(program: &Program, slots: &mut [f64]) -> Option<Failure
     at_level! {
         [] [] (program: &Program, slots: &mut [f64]) -> Option<Failure>;
         Portable => single::<Careful<Portable>>(program, slots),
-        V3 => single::<Careful<lane::Fma>>(program, slots)
+        V3 => single::<Careful<crate::backend::cpu::lane::Fma>>(program, slots)
     }
 }
 
