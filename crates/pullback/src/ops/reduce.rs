@@ -131,7 +131,8 @@ macro_rules! extremes {
             }
 
             fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
-                smallvec![Some(shares(at, &self.axes) * spread(g, &self.axes, at.shape(0)))]
+                let (won, count) = winners(at, &self.axes);
+                smallvec![Some(won * spread(&(g / count), &self.axes, at.shape(0)))]
             }
 
             fn uses(&self, _: &[bool]) -> Uses {
@@ -140,7 +141,8 @@ macro_rules! extremes {
 
             fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
                 let t = t[0].as_ref().expect("a pushforward has at least one tangent");
-                bind(Sum { axes: self.axes.clone() }, &[&(shares(at, &self.axes) * t)])
+                let (won, count) = winners(at, &self.axes);
+                Ok(bind(Sum { axes: self.axes.clone() }, &[&(won * t)])? / count)
             }
 
             fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
@@ -156,15 +158,15 @@ macro_rules! extremes {
 }
 extremes!(Max "max", Min "min");
 
-/// The part of the derivative that each element has: 1 over the number of winners for a winner, else 0.
-fn shares(at: &At, axes: &[usize]) -> Tensor {
+/// 1 for each winner and 0 for the others, and how many have won: the derivative of a winner is 1 over that.
+fn winners(at: &At, axes: &[usize]) -> (Tensor, Tensor) {
     let x = at.x(0).detach();
     let y = at.y().detach();
     // Winners equal the extreme; NaN wins over numbers, and does not equal itself.
     let y = spread(&y, axes, at.shape(0));
     let won = x.eq(&y).or(x.ne(&x)).cast(x.dtype());
     let count = bind(Sum { axes: axes.into() }, &[&won]).expect("the axes were checked by the forward pass");
-    won / spread(&count, axes, at.shape(0))
+    (won, count)
 }
 
 /// Position of the first largest or smallest element over axes, in row-major order of those axes; i64.

@@ -9,7 +9,9 @@ use super::rewrite::{Rewrite, rewrite};
 use crate::DType;
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Compare;
-use crate::ops::{Abs, Add, Cast, Connective, Mul, Neg, Not, Op, Recip, Relation, Relu, Square, Sub, Where};
+use crate::ops::{
+    Abs, Add, Aval, Cast, Connective, Mul, Neg, Not, Op, Recip, Relation, Relu, Square, Sub, Sum, Where,
+};
 
 pub(super) fn simplify(graph: &Graph, options: &Options) -> Graph {
     rewrite(graph, |w, step| rule(w, step, options))
@@ -38,6 +40,7 @@ fn rule(w: &mut Rewrite, step: &Step, options: &Options) -> Option<Ref> {
         (Op::Relu(_), &[x]) => w.operand(x, |op| *op == Op::Relu(Relu)).map(|_| x),
         (Op::Where(_), &[m, a, b]) => choice(w, m, a, b),
         (Op::Cast(c), &[x]) => cast(w, x, c.to),
+        (Op::Sum(s), &[x]) if step.avals[0].dtype.is_float() => sum_of_negated(w, s, x, &step.avals[0]),
         (Op::Not(_), &[x]) => negated_truth(w, x),
         (Op::Logic(l), &[a, b]) => connected(w, l.connective, a, b),
         _ => None,
@@ -101,6 +104,13 @@ fn sum(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
         return Some(w.push(Mul, &[a, two]));
     }
     None
+}
+
+/// The sum of `-x` is 0 minus the sum of `x`: rounding does not see signs, and a sum of zeros is not -0.
+fn sum_of_negated(w: &mut Rewrite, sum: &Sum, x: Ref, like: &Aval) -> Option<Ref> {
+    let inner = w.operand(x, is_neg).filter(|_| w.single(x))?;
+    let (zero, sum) = (w.number(0.0, like), w.push(sum.clone(), &[inner]));
+    Some(w.push(Sub, &[zero, sum]))
 }
 
 fn difference(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {

@@ -4,6 +4,7 @@ use super::operators::derived_operators;
 use super::tape::external;
 use super::{Real, Var};
 use crate::backend::cpu::lane::{Lane, Portable};
+use crate::backend::cpu::level::at_level;
 use crate::backend::cpu::math::Isa;
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
@@ -102,25 +103,14 @@ macro_rules! in_each_lane {
             }
             y
         }
-        #[inline(never)]
-        fn portable<const N: usize>($($x: &Lanes<N>),+) -> Lanes<N> {
-            body::<Portable, N>($($x),+)
-        }
         #[inline(always)]
         fn chosen<const N: usize>($($x: &Lanes<N>),+) -> Lanes<N> {
-            #[cfg(target_arch = "x86_64")]
-            {
-                use crate::backend::cpu::lane::V3;
-                #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
-                fn v3<const N: usize>($($x: &Lanes<N>),+) -> Lanes<N> {
-                    body::<V3, N>($($x),+)
-                }
-                if crate::backend::cpu::dispatch::has_v3() {
-                    // SAFETY: the processor has these instructions.
-                    return unsafe { v3($($x),+) };
-                }
+            at_level! {
+                [const N: usize] [N] ($($x: &Lanes<N>),+) -> Lanes<N>;
+                Portable => body::<Portable, N>($($x),+),
+                V3 => body::<crate::backend::cpu::lane::Fma, N>($($x),+),
+                V4 if true => body::<crate::backend::cpu::lane::Fma, N>($($x),+)
             }
-            portable($($x),+)
         }
         let mut y = chosen($(&$x),+);
         if y.value().is_nan() {

@@ -1,5 +1,7 @@
 //! Generic code compiled for the processor that it runs on.
 
+use crate::backend::cpu::level::at_level;
+
 /// Runs `f` compiled for the vector instructions that this processor has, as far as the compiler puts what `f` calls in line.
 ///
 /// A program for every processor of its kind uses the instructions that all of them have. Loops over [`Dual`](super::Dual) and
@@ -14,16 +16,10 @@
 /// ```
 #[inline(always)]
 pub fn native<R>(f: impl FnOnce() -> R) -> R {
-    #[cfg(target_arch = "x86_64")]
-    {
-        #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
-        fn v3<R>(f: impl FnOnce() -> R) -> R {
-            f()
-        }
-        if crate::backend::cpu::dispatch::has_v3() {
-            // SAFETY: the processor has these instructions.
-            return unsafe { v3(f) };
-        }
+    at_level! {
+        [R, F: FnOnce() -> R] [_, _] (f: F) -> R;
+        Portable => f(),
+        V3 => f(),
+        V4 if true => f()
     }
-    f()
 }

@@ -1,20 +1,19 @@
 //! The innermost loops of fused programs: operations with a scalar operand, and several operations in one loop.
 
 use super::cost::Cost;
-#[cfg(target_arch = "x86_64")]
-use super::dispatch::has_v3;
 use super::dispatch::{careful2, dispatched};
 use super::lane::{Careful, Lane, Portable};
+use super::level::at_level;
 use super::map::Map2;
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};
 
 dispatched! {
     /// `out = M(a, b)` with one right operand.
-    fn loop2_right[M: Map2, F: Float](a: &[F], b: F, out: &mut [F]) = right_body
+    fn loop2_right[M: Map2, F: Float](a: &[F], b: F, out: &mut [F]) = right_body for M::value(Cost::OPERAND, Cost::OPERAND)
 }
 dispatched! {
     /// `out = M(a, b)` with one left operand.
-    fn loop2_left[M: Map2, F: Float](a: F, b: &[F], out: &mut [F]) = left_body
+    fn loop2_left[M: Map2, F: Float](a: F, b: &[F], out: &mut [F]) = left_body for M::value(Cost::OPERAND, Cost::OPERAND)
 }
 dispatched! {
     /// `out = f(a, b)` with one right operand.
@@ -42,7 +41,7 @@ dispatched! {
 }
 dispatched! {
     /// Sine and cosine of the same arguments.
-    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body
+    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body for crate::number::Number::sin(Cost::OPERAND)
 }
 
 /// A function of three arguments that a fused program has where two operations meet.

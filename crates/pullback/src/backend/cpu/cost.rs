@@ -22,6 +22,13 @@ impl Cost {
         1_000_000 / (MEMORY + self.work)
     }
 
+    /// Whether computing takes so much longer than loading and storing that it gains from the longest vectors.
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    pub fn is_worth_long_vectors(self) -> bool {
+        self.work >= 12
+    }
+
     /// The work in additions.
     pub fn flops(self) -> u64 {
         self.work as u64

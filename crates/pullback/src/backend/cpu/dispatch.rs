@@ -1,71 +1,41 @@
-//! The innermost loops, compiled for each instruction set, and the choice between them.
-//!
-//! The choice depends on the processor alone, so that a value has the same result in a loop of any length and on its own.
+//! The innermost loops, compiled for each [level](super::level) of instructions.
 
 use super::cost::Cost;
 use super::lane::{Careful, Lane, Portable};
+use super::level::at_level;
 use super::map::{Map1, Map2};
 use super::math::{Float, Isa, is_nan};
 use bytemuck::{Pod, cast_slice, cast_slice_mut};
-#[cfg(target_arch = "x86_64")]
-use std::sync::atomic::{AtomicU8, Ordering};
 
-/// Defines a function that runs `$body` compiled for the best instruction set of the processor it finds itself on.
+/// Defines a function that runs `$body` compiled for the instructions of the processor it finds itself on, and for the longest vectors only
+/// where the work is worth them.
 macro_rules! dispatched {
     ($(#[$doc:meta])* fn $name:ident[$($G:ident: $B:path),*]($($x:ident: $T:ty),*) $(-> $R:ty)? = $body:ident) => {
         $(#[$doc])*
         #[inline(always)]
         pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
-            // A function of its own, so that its code exists once and not at every call.
-            #[inline(never)]
-            fn portable<$($G: $B),*>($($x: $T),*) $(-> $R)? {
-                $body::<$($G,)* Portable>($($x),*)
+            at_level! {
+                [$($G: $B),*] [$($G),*] ($($x: $T),*) $(-> $R)?;
+                Portable => $body::<$($G,)* Portable>($($x),*),
+                V3 => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*)
             }
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma,bmi1,bmi2,f16c,lzcnt")]
-                fn v3<$($G: $B),*>($($x: $T),*) $(-> $R)? {
-                    $body::<$($G,)* super::lane::V3>($($x),*)
-                }
-                if has_v3() {
-                    // SAFETY: the processor has these instructions.
-                    return unsafe { v3::<$($G),*>($($x),*) };
-                }
+        }
+    };
+    ($(#[$doc:meta])* fn $name:ident[$($G:ident: $B:path),*]($($x:ident: $T:ty),*) $(-> $R:ty)? = $body:ident for $cost:expr) => {
+        $(#[$doc])*
+        #[inline(always)]
+        pub(crate) fn $name<$($G: $B),*>($($x: $T),*) $(-> $R)? {
+            at_level! {
+                [$($G: $B),*] [$($G),*] ($($x: $T),*) $(-> $R)?;
+                Portable => $body::<$($G,)* Portable>($($x),*),
+                V3 => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*),
+                V4 if $cost.is_worth_long_vectors() => $body::<$($G,)* $crate::backend::cpu::lane::Fma>($($x),*)
             }
-            portable::<$($G),*>($($x),*)
         }
     };
 }
 
 pub(super) use dispatched;
-
-/// Whether the processor is at the x86-64-v3 level, asked once.
-#[cfg(target_arch = "x86_64")]
-#[inline(always)]
-pub(crate) fn has_v3() -> bool {
-    const UNKNOWN: u8 = 0;
-    const NO: u8 = 1;
-    const YES: u8 = 2;
-    static ANSWER: AtomicU8 = AtomicU8::new(UNKNOWN);
-
-    #[cold]
-    fn ask() -> u8 {
-        let yes = is_x86_feature_detected!("avx2")
-            && is_x86_feature_detected!("fma")
-            && is_x86_feature_detected!("bmi1")
-            && is_x86_feature_detected!("bmi2")
-            && is_x86_feature_detected!("f16c")
-            && is_x86_feature_detected!("lzcnt");
-        let answer = if yes { YES } else { NO };
-        ANSWER.store(answer, Ordering::Relaxed);
-        answer
-    }
-    let answer = match ANSWER.load(Ordering::Relaxed) {
-        UNKNOWN => ask(),
-        known => known,
-    };
-    answer == YES
-}
 
 dispatched! {
     /// `M(x)` of a single element.
@@ -77,11 +47,11 @@ dispatched! {
 }
 dispatched! {
     /// `out = M(x)`, slices of one length.
-    fn loop1[M: Map1, F: Float](x: &[F], out: &mut [F]) = body1
+    fn loop1[M: Map1, F: Float](x: &[F], out: &mut [F]) = body1 for M::value(Cost::OPERAND)
 }
 dispatched! {
     /// `out = M(a, b)`, slices of one length.
-    fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2
+    fn loop2[M: Map2, F: Float](a: &[F], b: &[F], out: &mut [F]) = body2 for M::value(Cost::OPERAND, Cost::OPERAND)
 }
 
 dispatched! {

@@ -21,9 +21,14 @@ impl<F, I> Lane<F, I> {
 #[derive(Clone, Copy)]
 pub(crate) struct Portable;
 
-/// The x86-64-v3 level: AVX2 and FMA.
+/// The levels from x86-64-v3 on, which have a fused multiply-add.
+#[cfg(target_arch = "x86_64")]
 #[derive(Clone, Copy)]
-pub(crate) struct V3;
+pub(crate) struct Fma;
+
+/// The instructions of code that is told whether it has a fused multiply-add.
+#[derive(Clone, Copy)]
+pub(crate) struct Told<const FMA: bool>;
 
 /// `I`, for single elements: the same bits as in a vector loop, and an answer where the loop has none.
 #[derive(Clone, Copy)]
@@ -33,8 +38,13 @@ impl Isa for Portable {
     const FMA: bool = cfg!(any(target_arch = "aarch64", target_feature = "fma"));
     const CAREFUL: bool = false;
 }
-impl Isa for V3 {
+#[cfg(target_arch = "x86_64")]
+impl Isa for Fma {
     const FMA: bool = true;
+    const CAREFUL: bool = false;
+}
+impl<const FMA_: bool> Isa for Told<FMA_> {
+    const FMA: bool = FMA_;
     const CAREFUL: bool = false;
 }
 impl<I: Isa> Isa for Careful<I> {

@@ -8,6 +8,7 @@ pub(crate) mod cost;
 pub(crate) mod dispatch;
 pub(crate) mod element;
 pub(crate) mod lane;
+pub(crate) mod level;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod matmul;

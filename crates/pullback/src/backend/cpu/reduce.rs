@@ -173,18 +173,20 @@ vectorised! {
     }
 }
 
-/// The lanes merged. Apart from the loop, or its shuffles make the compiler use narrow vectors there too.
-#[inline(never)]
-fn pairwise<T, R: Reducer<T>>(lanes: &[R::Acc; LANES]) -> R::Acc {
-    let mut acc = *lanes;
-    let mut width = LANES / 2;
-    while width > 0 {
-        for l in 0..width {
-            acc[l] = R::merge(acc[l], acc[l + width]);
+vectorised! {
+    /// The lanes merged. Apart from the loop, or its shuffles make the compiler use narrow vectors there too.
+    #[inline(never)]
+    fn pairwise<T: Copy, R: Reducer<T>>(lanes: &[R::Acc; LANES]) -> R::Acc {
+        let mut acc = *lanes;
+        let mut width = LANES / 2;
+        while width > 0 {
+            for l in 0..width {
+                acc[l] = R::merge(acc[l], acc[l + width]);
+            }
+            width /= 2;
         }
-        width /= 2;
+        acc[0]
     }
-    acc[0]
 }
 
 /// Many neighbouring outputs at once: whole rows are merged into a row of accumulators.

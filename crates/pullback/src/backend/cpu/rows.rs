@@ -61,6 +61,17 @@ impl<'a, T: Compute> Rows<'a, T> {
         scratch
     }
 
+    /// All rows, if they are short, lie one after the other and need no conversion.
+    fn short(&self) -> Option<&'a [T::Wide]> {
+        let follow = match self.outer.0.as_slice() {
+            [] => true,
+            [axis] => axis.strides == [self.len as isize],
+            _ => false,
+        };
+        let fits = follow && (self.step == 1 || self.len == 1) && (1..kernel::LANES).contains(&self.len);
+        fits.then(|| T::as_wide(&self.x.data[self.x.offset..][..self.count() * self.len])).flatten()
+    }
+
     /// Calls `f` with the number of each row and the row, in parallel.
     fn for_each(&self, f: impl Fn(usize, &[T::Wide]) + Sync) {
         parallel::split(self.count(), GRAIN.div_ceil(self.len.max(1)), 1, |range| {
@@ -150,16 +161,17 @@ pub(crate) fn log_softmax_pullback<T: Compute<Wide: RowMath>>(y: View<T>, g: Vie
 pub(crate) fn logsumexp_last<T: Compute<Wide: RowMath>>(x: View<T>, out: &mut [T]) {
     let rows = Rows::new(x);
     assert_eq!(out.len(), rows.count(), "logsumexp: one output for each row");
+    if let Some((x, out)) = rows.short().zip(T::as_wide_mut(out)) {
+        let (n, out) = (rows.len, parallel::Disjoint::new(out));
+        return parallel::split(rows.count(), GRAIN.div_ceil(n), 1, |range| {
+            // SAFETY: parts are disjoint.
+            let out = unsafe { out.part(range.clone()) };
+            kernel::short_logsumexp(&x[range.start * n..range.end * n], n, out);
+        });
+    }
     let out = Target::new(out);
     // SAFETY: each output belongs to one thread.
-    rows.for_each(|i, x| unsafe { *out.at(i as isize) = T::narrow(logsumexp_row(x)) });
-}
-
-fn logsumexp_row<W: RowMath>(x: &[W]) -> W {
-    let max = kernel::max(x);
-    // Infinities must not be subtracted from themselves.
-    let shift = if max.is_finite() { max } else { W::default() };
-    shift + kernel::sum_exp_shifted(x, shift).ln()
+    rows.for_each(|i, x| unsafe { *out.at(i as isize) = T::narrow(kernel::logsumexp(x)) });
 }
 
 /// `ln Σ exp(x)` over any axes; the output has the other axes, in their order.
@@ -218,8 +230,7 @@ pub(crate) fn cross_entropy<T: Compute<Wide: RowMath>>(
     let labels = checked(labels, rows.len, &mut packed)?;
     let out = Target::new(out);
     rows.for_each(|i, x| {
-        let max = kernel::max(x);
-        let shift = if max.is_finite() { max } else { T::Wide::default() };
+        let shift = kernel::shift(kernel::max(x));
         let loss = (shift - x[labels[i] as usize]) + kernel::sum_exp_shifted(x, shift).ln();
         // SAFETY: each output belongs to one thread.
         unsafe { *out.at(i as isize) = T::narrow(loss) };

@@ -1,11 +1,18 @@
-//! Functions compiled twice: for AVX2 with fused multiply-add, and for any processor.
+//! Functions compiled for each [level](super::level) of instructions from one body.
 
-/// Defines a function whose body is compiled for AVX2 and FMA, chosen at run time, and for the baseline.
+/// Defines a function whose body is compiled for AVX2 and FMA, chosen at run time, and for the baseline; one marked `wide` for AVX-512 too.
 ///
 /// The body sees `const FMA: bool`: whether `mul_add` is one instruction here and not a call.
 /// What the body calls must be `#[inline(always)]`, or it is compiled for the baseline only.
 macro_rules! vectorised {
-    ($(#[$doc:meta])* $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),* $(,)?)
+    ($(#[$doc:meta])* wide $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),* $(,)?)
+        $(-> $R:ty)? $body:block) => {
+        vectorised! {
+            @at_levels [V4 if true => body::<true, $($G),*>($($x),*)]
+            $(#[$doc])* $vis fn $name<$($G: $B),*>($($x: $X),*) $(-> $R)? $body
+        }
+    };
+    (@at_levels [$($wide:tt)*] $(#[$doc:meta])* $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),*)
         $(-> $R:ty)? $body:block) => {
         $(#[$doc])*
         $vis fn $name<$($G: $B),*>($($x: $X),*) $(-> $R)? {
@@ -13,18 +20,19 @@ macro_rules! vectorised {
             #[inline(always)]
             fn body<const FMA: bool, $($G: $B),*>($($x: $X),*) $(-> $R)? $body
 
-            #[cfg(target_arch = "x86_64")]
-            {
-                #[target_feature(enable = "avx2,fma")]
-                fn avx2<$($G: $B),*>($($x: $X),*) $(-> $R)? {
-                    body::<true, $($G),*>($($x),*)
-                }
-                if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-                    // SAFETY: the processor has both features.
-                    return unsafe { avx2::<$($G),*>($($x),*) };
-                }
+            $crate::backend::cpu::level::at_level! {
+                [$($G: $B),*] [$($G),*] ($($x: $X),*) $(-> $R)?;
+                Portable => body::<{ cfg!(target_arch = "aarch64") }, $($G),*>($($x),*),
+                V3 => body::<true, $($G),*>($($x),*),
+                $($wide)*
             }
-            body::<{ cfg!(target_arch = "aarch64") }, $($G),*>($($x),*)
+        }
+    };
+    ($(#[$doc:meta])* $vis:vis fn $name:ident<$($G:ident: $B:path),*>($($x:ident: $X:ty),* $(,)?)
+        $(-> $R:ty)? $body:block) => {
+        vectorised! {
+            @at_levels []
+            $(#[$doc])* $vis fn $name<$($G: $B),*>($($x: $X),*) $(-> $R)? $body
         }
     };
 }

@@ -5,8 +5,9 @@
 use super::layout::Layout;
 use std::ops::Range;
 
-/// Bytes of a register, unless a row has to be seen whole: a dozen of them stay in the first cache.
-const TILE: usize = 2048;
+/// Bytes of a register, unless a row has to be seen whole: half a dozen of them stay in the first cache, and an instruction works long
+/// enough that the way to it does not show.
+const TILE: usize = 4096;
 /// Elements of a block.
 const BLOCK: usize = 1 << 14;
 /// Rows that a block has at least, where columns are reduced: each block leaves a row of partial results.

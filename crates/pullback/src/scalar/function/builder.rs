@@ -100,6 +100,26 @@ impl Builder {
         }
     }
 
+    /// The operations of another graph of the same inputs, as far as they are not there yet; the symbols of its outputs.
+    pub fn include(&mut self, other: &Graph) -> Vec<Symbol> {
+        let mut symbols: Vec<Symbol> = Vec::with_capacity(other.nodes.len());
+        for (node, &value) in other.nodes.iter().zip(&other.values) {
+            let symbol = match node.op {
+                Op::Input => self.append(*node, value),
+                Op::Constant => Symbol::fixed(other.constants[node.args[0] as usize]),
+                op => {
+                    let args: Vec<Symbol> = node.reads().iter().map(|&a| symbols[a as usize]).collect();
+                    self.emit(op, &args, value)
+                }
+            };
+            symbols.push(symbol);
+        }
+        for g in &other.guards {
+            self.guard(g.comparison, symbols[g.a as usize], symbols[g.b as usize], g.outcome, g.location);
+        }
+        other.outputs.iter().map(|&y| symbols[y as usize]).collect()
+    }
+
     /// What the symbol is the result of.
     fn definition(&self, x: Symbol) -> Option<Node> {
         x.node().map(|k| self.graph.nodes[k as usize])

@@ -1,7 +1,7 @@
 //! Between points, whose numbers lie together, and slots, whose lanes do.
 
-use super::evaluate::{LANES, Slot};
 use super::program::Program;
+use super::workspace::Slot;
 use crate::backend::cpu::math::Isa;
 
 /// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
@@ -32,18 +32,27 @@ fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
     std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
 }
 
-/// Loads the inputs of at most `LANES` points into their slots. `inputs` says which input goes to which slot; a point starts with
+/// Loads the inputs of at most `L` points into their slots. `inputs` says which input goes to which slot; a point starts with
 /// input number `origin`.
 #[inline(always)]
-pub(super) fn gather<I: Isa>(
+pub(super) fn gather<const L: usize, I: Isa>(
     inputs: &[(u32, u32)],
     origin: u32,
     columns: usize,
     points: &[f64],
-    slots: &mut [Slot],
+    slots: &mut [Slot<L>],
 ) {
     let all = inputs;
-    let width = points.len().checked_div(columns).unwrap_or(0);
+    let mut width = points.len().checked_div(columns).unwrap_or(0);
+    if (1..L).contains(&width) {
+        // Idle lanes repeat the last point, so that no check fails for their sake. Its own lane is written with them, in whole vectors:
+        // to read a vector just after one of its numbers was written takes long.
+        let last = &points[(width - 1) * columns..];
+        for &(input, slot) in all {
+            slots[slot as usize].0.fill(last[(input - origin) as usize]);
+        }
+        width -= 1;
+    }
     let full = width / SIDE * SIDE;
     // Points in the outer loop: they come from far, and are read from their beginning to their end.
     for lane in (0..full).step_by(SIDE) {
@@ -72,19 +81,11 @@ pub(super) fn gather<I: Isa>(
             slots[slot as usize].0[lane] = points[lane * columns + (input - origin) as usize];
         }
     }
-    if width < LANES {
-        // Idle lanes repeat a point, so that no check fails for their sake.
-        for &(_, slot) in all {
-            let lanes = &mut slots[slot as usize].0;
-            let last = lanes[width - 1];
-            lanes[width..].fill(last);
-        }
-    }
 }
 
 /// Writes the outputs of each lane as a row.
 #[inline(always)]
-pub(super) fn scatter<I: Isa>(program: &Program, slots: &[Slot], out: &mut [f64]) {
+pub(super) fn scatter<const L: usize, I: Isa>(program: &Program, slots: &[Slot<L>], out: &mut [f64]) {
     let rows = program.outputs.len();
     let width = out.len().checked_div(rows).unwrap_or(0);
     let full = width / SIDE * SIDE;

@@ -8,8 +8,10 @@ mod exchange;
 mod graph;
 mod program;
 mod source;
+mod steps;
 mod symbol;
 mod total;
+mod workspace;
 
 pub use graph::{Comparison, Guard};
 pub(in crate::scalar) use graph::{Graph, Op};

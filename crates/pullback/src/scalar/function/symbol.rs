@@ -63,6 +63,11 @@ pub(super) fn existing(node: u32) -> Symbol {
     with_builder(|b| b.symbol(node))
 }
 
+/// The outputs of another graph of the same inputs, whose operations are appended.
+pub(super) fn include(graph: &Graph) -> Vec<Symbol> {
+    with_builder(|b| b.include(graph))
+}
+
 fn emit(op: Op, x: &[Symbol], value: f64) -> Symbol {
     if x.iter().all(|x| x.node == CONSTANT) {
         return Symbol::fixed(value);

@@ -1,6 +1,7 @@
 //! Sums of a compiled function over points that have some of their inputs in common.
 
 use super::program::Program;
+use super::symbol::{existing, include};
 use super::{Function, OutsideBranch, evaluate};
 
 /// `Σ f(shared, point)` over many points, from [`Function::total`].
@@ -29,6 +30,29 @@ impl Function {
         let mut graph = self.graph.clone();
         graph.outputs = outputs.into_iter().map(|k| self.graph.outputs[k]).collect();
         Self::from_graph(graph.pruned())
+    }
+
+    /// The outputs of this function and, after them, those of another one of the same inputs. What both need is computed once, and
+    /// one run over the points gives all.
+    ///
+    /// ```
+    /// use pullback::scalar::{Function, Real};
+    /// fn f<T: Real>(x: &[T]) -> T {
+    ///     x[0].exp() * x[0]
+    /// }
+    /// let f = Function::record(f, 1);
+    /// let both = f.gradient_function().join(f.hessian_function());
+    /// assert_eq!(both.evaluate(&[0.0]), [1.0, 2.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// If the two have not the same number of inputs.
+    pub fn join(&self, other: &Function) -> Function {
+        assert_eq!(self.inputs(), other.inputs(), "join: both are functions of the same inputs");
+        self.extended(|| {
+            let own = self.graph.outputs.iter().map(|&y| existing(y));
+            own.chain(include(&other.graph)).collect()
+        })
     }
 
     /// The sum of this function over many points that share their first `shared` inputs: the loss of a model over its data.
@@ -67,13 +91,32 @@ impl Total {
     #[track_caller]
     pub fn evaluate(&self, shared: &[f64], points: &[f64]) -> Vec<f64> {
         let mut sums = vec![0.0; self.function.outputs()];
-        match self.try_evaluate_into(shared, points, &mut sums) {
-            Ok(()) => sums,
-            Err(outside) => panic!("{outside}"),
+        self.evaluate_into(shared, points, &mut sums);
+        sums
+    }
+
+    /// As [`evaluate`](Self::evaluate), into a buffer: nothing is allocated from the second call of a thread on.
+    ///
+    /// ```
+    /// use pullback::scalar::{Function, Real};
+    /// fn square<T: Real>(x: &[T]) -> T {
+    ///     (x[0] - x[1]) * (x[0] - x[1])
+    /// }
+    /// let mut sum = [0.0];
+    /// Function::record(square, 2).total(1).evaluate_into(&[1.0], &[2.0, 3.0], &mut sum);
+    /// assert_eq!(sum, [5.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// As `evaluate`, or if `sums` has another length than there are outputs.
+    #[track_caller]
+    pub fn evaluate_into(&self, shared: &[f64], points: &[f64], sums: &mut [f64]) {
+        if let Err(outside) = self.try_evaluate_into(shared, points, sums) {
+            panic!("{outside}");
         }
     }
 
-    /// As [`evaluate`](Self::evaluate), into a buffer.
+    /// As [`evaluate_into`](Self::evaluate_into), with an error for a point outside of the recorded branch.
     ///
     /// # Panics
     /// If the lengths do not fit the function, or it has no inputs but shared ones.
@@ -103,6 +146,7 @@ impl Total {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::backend::cpu::level::forced::at_each_level;
     use crate::number::Number;
     use crate::scalar::Real;
 
@@ -154,6 +198,65 @@ mod tests {
         assert_eq!((first.outputs(), first.operations()), (1, 1));
         let twice = both.select([1, 1]);
         assert_eq!(twice.evaluate(&[0.0]), [1.0, 1.0]);
+    }
+
+    #[test]
+    fn joined_functions_compute_once_what_both_need() {
+        let function = Function::record(f, 4);
+        let (gradient, hessian) = (function.gradient_function(), function.hessian_function());
+        let both = gradient.join(hessian);
+        assert_eq!(both.guards().len(), 1);
+        assert!(both.operations() < gradient.operations() + hessian.operations());
+        let x = [0.75, -1.25, 0.5, 2.0];
+        assert_eq!(both.evaluate(&x), [gradient.evaluate(&x), hessian.evaluate(&x)].concat());
+    }
+
+    /// Blocks of every fill, and what follows full ones: rows are those of single points, and a sum depends on the points alone.
+    #[test]
+    fn any_number_of_points_gives_what_single_points_give() {
+        // Every kind of step: a huge argument of a sine, which vectors leave to the standard library, is among the points.
+        let function = Function::record(
+            |x| {
+                let y = (x[0] * x[2]).sin() + x[1] * x[3] - x[2].sqrt() / x[3].exp();
+                [y, x[3].select_lt(x[2], y.tanh(), y.cos()), x[0] * 2.0, x[2].abs()]
+            },
+            4,
+        );
+        let (shared, mut own) = ([0.75, -1.25], points(200));
+        own[2 * 7] = 1e12;
+        at_each_level(|level| {
+            let total = function.total(2);
+            let mut parts = [[0.0; 8]; 4];
+            for n in 1..=200 {
+                let own = &own[..2 * n];
+                let all: Vec<f64> = own.chunks(2).flat_map(|x| [shared[0], shared[1], x[0], x[1]]).collect();
+                let rows = function.evaluate_many(&all);
+                let single = function.evaluate(&all[4 * (n - 1)..]);
+                assert_eq!(rows[4 * (n - 1)..], single, "{level:?}: the last of {n} points");
+                assert_eq!(rows[..4], function.evaluate(&all[..4]), "{level:?}: the first of {n} points");
+                // Eight sums, a point in each in turn, then in pairs.
+                for (part, y) in parts.iter_mut().zip(&single) {
+                    part[(n - 1) % 8] += y;
+                }
+                let sums = parts.map(|p| {
+                    let fours: [f64; 4] = std::array::from_fn(|k| p[k] + p[k + 4]);
+                    (fours[0] + fours[2]) + (fours[1] + fours[3])
+                });
+                assert_eq!(total.evaluate(&shared, own), sums, "{level:?}: the sum over {n} points");
+            }
+        });
+    }
+
+    #[test]
+    fn the_last_of_few_points_is_checked_and_idle_lanes_are_not() {
+        let function = Function::record(f, 4);
+        for n in 1..=70 {
+            let mut own = points(n);
+            assert!(function.total(2).try_evaluate_into(&[1.0, 1.0], &own, &mut [0.0]).is_ok());
+            own[2 * n - 1] = 11.0;
+            let outside = function.total(2).try_evaluate_into(&[1.0, 1.0], &own, &mut [0.0]).unwrap_err();
+            assert_eq!(outside.point, n - 1);
+        }
     }
 
     #[test]

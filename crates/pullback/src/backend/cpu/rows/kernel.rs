@@ -1,12 +1,15 @@
 //! The loops over one contiguous row.
 
 use super::super::compute::Compute;
+use super::super::lane::Told;
+use super::super::math;
 use super::super::vectorised::vectorised;
 use super::exp::{exp_f32, exp_f64};
+use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Sub};
 
 /// Independent accumulators: enough to hide the latency of an addition.
-const LANES: usize = 32;
+pub(super) const LANES: usize = 32;
 /// Elements whose terms are computed before they are added up: a loop that also keeps sums is not vectorised.
 const BLOCK: usize = 512;
 
@@ -23,6 +26,8 @@ pub(crate) trait RowMath:
     const LOWEST: Self;
     fn exp<const FMA: bool>(self) -> Self;
     fn ln(self) -> Self;
+    /// The logarithm as a formula, for loops over many.
+    fn ln_formula<const FMA: bool>(self) -> Self;
     fn is_finite(self) -> bool;
 }
 
@@ -38,6 +43,11 @@ macro_rules! row_math {
             fn ln(self) -> $T {
                 $T::ln(self)
             }
+            #[inline(always)]
+            fn ln_formula<const FMA: bool>(self) -> $T {
+                math::ln::<$T, Told<FMA>>(self)
+            }
+            #[inline(always)]
             fn is_finite(self) -> bool {
                 $T::is_finite(self)
             }
@@ -72,17 +82,35 @@ fn sum_block<W: RowMath>(x: &[W]) -> W {
     lanes[0]
 }
 
+/// The sum of at most a block of terms. The memory for them is not cleared first: that would take longer than a short row.
+#[inline(always)]
+fn sum_terms<W: RowMath>(terms: impl Iterator<Item = W>) -> W {
+    let (mut memory, mut n) = ([const { MaybeUninit::<W>::uninit() }; BLOCK], 0);
+    for (place, term) in memory.iter_mut().zip(terms) {
+        place.write(term);
+        n += 1;
+    }
+    // SAFETY: the first `n` were written.
+    sum_block(unsafe { memory[..n].assume_init_ref() })
+}
+
 #[inline(always)]
 #[allow(clippy::eq_op)]
 fn larger<W: RowMath>(a: W, b: W) -> W {
     if (b > a) | (b != b) { b } else { a }
 }
 
+/// The largest of a few elements.
+#[inline(always)]
+fn largest<W: RowMath>(x: &[W]) -> W {
+    x.iter().fold(W::LOWEST, |a, &b| larger(a, b))
+}
+
 vectorised! {
     /// The largest element; NaN if there is one.
     pub(super) fn max<W: RowMath>(x: &[W]) -> W {
         if x.len() < LANES {
-            return x.iter().fold(W::LOWEST, |a, &b| larger(a, b));
+            return largest(x);
         }
         let mut lanes = [W::LOWEST; LANES];
         let (chunks, tail) = x.as_chunks::<LANES>();
@@ -107,7 +135,7 @@ vectorised! {
 
 vectorised! {
     /// `out = exp(x - shift)`, and its sum.
-    pub(super) fn exp_shifted<W: RowMath>(x: &[W], shift: W, out: &mut [W]) -> W {
+    wide pub(super) fn exp_shifted<W: RowMath>(x: &[W], shift: W, out: &mut [W]) -> W {
         let mut total = W::default();
         for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             x.iter().zip(&mut *out).for_each(|(&x, o)| *o = (x - shift).exp::<FMA>());
@@ -119,14 +147,53 @@ vectorised! {
 
 vectorised! {
     /// `Σ exp(x - shift)`.
-    pub(super) fn sum_exp_shifted<W: RowMath>(x: &[W], shift: W) -> W {
-        let (mut total, mut terms) = (W::default(), [W::default(); BLOCK]);
+    wide pub(super) fn sum_exp_shifted<W: RowMath>(x: &[W], shift: W) -> W {
+        let mut total = W::default();
         for x in x.chunks(BLOCK) {
-            let terms = &mut terms[..x.len()];
-            x.iter().zip(&mut *terms).for_each(|(&x, o)| *o = (x - shift).exp::<FMA>());
-            total = total + sum_block(terms);
+            total = total + sum_terms(x.iter().map(|&x| (x - shift).exp::<FMA>()));
         }
         total
+    }
+}
+
+/// What is subtracted before the exponential is taken, for a row with that maximum: infinities must not be subtracted from themselves.
+#[inline(always)]
+pub(super) fn shift<W: RowMath>(max: W) -> W {
+    if max.is_finite() { max } else { W::default() }
+}
+
+vectorised! {
+    /// `ln Σ exp(x)`.
+    wide pub(super) fn logsumexp<W: RowMath>(x: &[W]) -> W {
+        let shift = shift(max(x));
+        shift + sum_exp_shifted(x, shift).ln_formula::<FMA>()
+    }
+}
+
+vectorised! {
+    /// [`logsumexp`] of rows of `n` elements, fewer than [`LANES`], that follow each other. The exponentials and the logarithms of
+    /// many rows fill the vectors that one row cannot.
+    wide pub(super) fn short_logsumexp<W: RowMath>(x: &[W], n: usize, out: &mut [W]) {
+        let rows = BLOCK / n;
+        let (mut terms, mut sums) = ([W::default(); BLOCK], [W::default(); BLOCK]);
+        for (x, out) in x.chunks(rows * n).zip(out.chunks_mut(rows)) {
+            let (terms, sums) = (&mut terms[..x.len()], &mut sums[..out.len()]);
+            for ((row, terms), o) in x.chunks_exact(n).zip(terms.chunks_exact_mut(n)).zip(&mut *out) {
+                *o = shift(largest(row));
+                for (term, &x) in terms.iter_mut().zip(row) {
+                    *term = x - *o;
+                }
+            }
+            for term in &mut *terms {
+                *term = term.exp::<FMA>();
+            }
+            for (sum, terms) in sums.iter_mut().zip(terms.chunks_exact(n)) {
+                *sum = sum_block(terms);
+            }
+            for (o, sum) in out.iter_mut().zip(sums) {
+                *o = *o + sum.ln_formula::<FMA>();
+            }
+        }
     }
 }
 
@@ -140,11 +207,9 @@ vectorised! {
 vectorised! {
     /// `Σ x y`.
     pub(super) fn dot<W: RowMath>(x: &[W], y: &[W]) -> W {
-        let (mut total, mut terms) = (W::default(), [W::default(); BLOCK]);
+        let mut total = W::default();
         for (x, y) in x.chunks(BLOCK).zip(y.chunks(BLOCK)) {
-            let terms = &mut terms[..x.len()];
-            x.iter().zip(y).zip(&mut *terms).for_each(|((&x, &y), o)| *o = x * y);
-            total = total + sum_block(terms);
+            total = total + sum_terms(x.iter().zip(y).map(|(&x, &y)| x * y));
         }
         total
     }
@@ -173,7 +238,7 @@ vectorised! {
 
 vectorised! {
     /// `out = g - exp(y) total`.
-    pub(super) fn minus_exp_times<W: RowMath>(y: &[W], g: &[W], total: W, out: &mut [W]) {
+    wide pub(super) fn minus_exp_times<W: RowMath>(y: &[W], g: &[W], total: W, out: &mut [W]) {
         out.iter_mut().zip(y).zip(g).for_each(|((o, &y), &g)| *o = g - y.exp::<FMA>() * total);
     }
 }

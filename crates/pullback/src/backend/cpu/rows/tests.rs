@@ -1,5 +1,6 @@
 use super::super::sample::{Random, Strided, indices, shape};
 use super::*;
+use crate::backend::cpu::level::forced::at_each_level;
 use half::bf16;
 
 /// The rows of an array, in f64.
@@ -153,4 +154,26 @@ fn the_number_of_threads_does_not_change_the_bits() {
         out
     };
     assert!(run(1) == run(2));
+}
+
+#[test]
+fn short_rows_taken_together_have_the_bits_of_single_ones() {
+    let (mut r, count) = (Random(15), 600);
+    for n in 1..=34 {
+        let mut x: Vec<f64> = (0..count * n).map(|_| 50.0 * r.unit()).collect();
+        x[0] = f64::NEG_INFINITY;
+        x[n..2 * n].fill(f64::NEG_INFINITY);
+        x[3 * n - 1] = f64::INFINITY;
+        x[4 * n - 1] = f64::NAN;
+        // The same numbers with gaps between them, which are read row by row.
+        let gaps: Vec<f64> = x.iter().flat_map(|&x| [x, 0.0]).collect();
+        at_each_level(|level| {
+            let (mut together, mut single) = (vec![0.0; count], vec![0.0; count]);
+            logsumexp_last(View::new(&x, 0, &[count, n], &[n as isize, 1]), &mut together);
+            logsumexp_last(View::new(&gaps, 0, &[count, n], &[2 * n as isize, 2]), &mut single);
+            let same = |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            assert!(together.iter().zip(&single).all(same), "{level:?}: rows of {n}");
+            assert!(single[1] == f64::NEG_INFINITY && single[2] == f64::INFINITY && single[3].is_nan());
+        });
+    }
 }

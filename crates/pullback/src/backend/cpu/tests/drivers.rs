@@ -1,10 +1,13 @@
 //! The drivers against naive indexing, for views of every kind, and the promise that a result depends on its operands alone.
 
-use super::{noise, row};
+use super::{each1, each2, noise, row};
 use crate::backend::cpu::element::Element;
+use crate::backend::cpu::level::Level;
+use crate::backend::cpu::level::forced::at_each_level;
 use crate::backend::cpu::map::{
     Map1, Map2, map_with, map1, map1_in_place, map2, map2_into_left, select, zip_with,
 };
+use crate::backend::cpu::math::Float;
 use crate::backend::cpu::view::View;
 use crate::backend::cpu::{cost::Cost, parallel};
 use crate::ops::table::elementwise_table;
@@ -89,20 +92,48 @@ fn binary_law<M: Map2, E: Element + Into<f64>>(name: &str, from: fn(f64) -> E) {
     }
 }
 
+/// The levels above the portable one compute the same bits.
+fn level_law(name: &str, compute: impl Fn() -> Vec<u64>) {
+    let mut narrower = None;
+    at_each_level(|level| {
+        if level > Level::Portable {
+            let bits = compute();
+            assert!(*narrower.get_or_insert_with(|| bits.clone()) == bits, "{name} at {level:?}");
+        }
+    });
+}
+
+fn unary_level_law<M: Map1, E: Element<Float = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
+    let x: Vec<E> = mixed(5).take(1100).map(from).collect();
+    level_law(name, || bits(&each1::<M, E>(&x)));
+}
+
+fn binary_level_law<M: Map2, E: Element<Float = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
+    let a: Vec<E> = mixed(7).take(1100).map(from).collect();
+    let b: Vec<E> = mixed(9).take(1100).map(from).collect();
+    level_law(name, || bits(&each2::<M, E>(&a, &b)));
+}
+
 macro_rules! law {
     ($law:ident $P:ident $m:ident) => {
         $law::<row::$P, f32>(stringify!($m), |x| x as f32);
         $law::<row::$P, f64>(stringify!($m), |x| x);
     };
-    ($P:ident $m:ident($x:ident)) => { law!(unary_law $P $m) };
-    ($P:ident $m:ident($a:ident, $b:ident)) => { law!(binary_law $P $m) };
+    ($P:ident $m:ident($x:ident)) => {
+        at_each_level(|_| { law!(unary_law $P $m); });
+        law!(unary_level_law $P $m);
+    };
+    ($P:ident $m:ident($a:ident, $b:ident)) => {
+        at_each_level(|_| { law!(binary_law $P $m); });
+        law!(binary_level_law $P $m);
+    };
 }
 
 macro_rules! every_row {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
         d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
         #[test]
-        fn an_element_has_the_same_bits_alone_and_in_any_loop() {
+        fn an_element_has_the_same_bits_alone_and_in_any_loop_of_a_level() {
             $(law!{ $P $m($($x),+) })*
         }
     };

@@ -5,7 +5,9 @@ mod drivers;
 mod erf_values;
 mod special_values;
 
+use super::dispatch::{loop1, loop2};
 use super::map::{Map1, Map2};
+use super::math::Float;
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
 
@@ -41,6 +43,20 @@ macro_rules! rows {
     };
 }
 elementwise_table!(rows);
+
+/// `M(x)` of each element, by the loop of the present level.
+fn each1<M: Map1, F: Float>(x: &[F]) -> Vec<F> {
+    let mut y = vec![F::ZERO; x.len()];
+    loop1::<M, F>(x, &mut y);
+    y
+}
+
+/// `M(a, b)` of each pair, by the loop of the present level.
+fn each2<M: Map2, F: Float>(a: &[F], b: &[F]) -> Vec<F> {
+    let mut y = vec![F::ZERO; a.len()];
+    loop2::<M, F>(a, b, &mut y);
+    y
+}
 
 /// Numbers in `0..1` that look random and are the same on every run.
 pub(super) fn noise(seed: u64) -> impl Iterator<Item = f64> {

@@ -1,6 +1,8 @@
 //! NaN, infinities, zeros and subnormal numbers: the same answers as the standard library.
 
-use crate::backend::cpu::lane::{Careful, Lane, Portable, V3};
+use super::{each1, each2, row};
+use crate::backend::cpu::lane::{Lane, Portable};
+use crate::backend::cpu::level::forced::at_each_level;
 use crate::number::Number;
 
 const VALUES: [f64; 30] = [
@@ -79,67 +81,62 @@ fn same(y: f64, expected: f64, epsilon: f64) -> bool {
         || y.is_finite() && (y - expected).abs() <= 4.0 * epsilon * expected.abs().max(epsilon.powi(12))
 }
 
+/// As `same`, or one unit of a subnormal `f32` apart.
+fn same_f32(y: f32, expected: f64) -> bool {
+    let (y, expected) = (f64::from(y), f64::from(expected as f32));
+    same(y, expected, f64::from(f32::EPSILON)) || (y - expected).abs() <= 1.5e-45
+}
+
 macro_rules! like_std {
-    ($($f:ident: $std:ident;)*) => {$(
+    ($($f:ident $P:ident: $std:ident;)*) => {$(
         #[test]
         fn $f() {
-            for x in VALUES {
-                for y in [Lane::<f64, Careful<Portable>>::new(x).$f().0, Lane::<f64, Careful<V3>>::new(x).$f().0] {
-                    assert!(same(y, x.$std(), f64::EPSILON), "{}({x:e}) = {y:e}, not {:e}", stringify!($f), x.$std());
+            at_each_level(|level| {
+                for (x, y) in VALUES.into_iter().zip(each1::<row::$P, f64>(&VALUES)) {
+                    assert!(same(y, x.$std(), f64::EPSILON), "{level:?} {}({x:e}) = {y:e}, not {:e}", stringify!($f), x.$std());
                 }
-            }
-            for x in VALUES_F32 {
-                let exact = f64::from(f64::from(x).$std() as f32);
-                for y in [Lane::<f32, Careful<Portable>>::new(x).$f().0, Lane::<f32, Careful<V3>>::new(x).$f().0] {
-                    let close = same(f64::from(y), exact, f64::from(f32::EPSILON));
-                    // One unit of a subnormal result.
-                    let close = close || (f64::from(y) - exact).abs() <= 1.5e-45;
-                    assert!(close, "{}({x:e}) = {y:e}, not {exact:e}", stringify!($f));
+                for (x, y) in VALUES_F32.into_iter().zip(each1::<row::$P, f32>(&VALUES_F32)) {
+                    let exact = f64::from(x).$std();
+                    assert!(same_f32(y, exact), "{level:?} {}({x:e}) = {y:e}, not {exact:e}", stringify!($f));
                 }
-            }
+            });
         }
     )*};
 }
 
 like_std! {
-    sqrt: sqrt; recip: recip; cbrt: cbrt; exp: exp; exp2: exp2; expm1: exp_m1; ln: ln; log2: log2; log10: log10; log1p: ln_1p;
-    sin: sin; cos: cos; tan: tan; asin: asin; acos: acos; atan: atan; sinh: sinh; cosh: cosh; tanh: tanh;
-    acosh: acosh; abs: abs; floor: floor; ceil: ceil; round: round_ties_even; trunc: trunc;
+    sqrt Sqrt: sqrt; recip Recip: recip; cbrt Cbrt: cbrt; exp Exp: exp; exp2 Exp2: exp2; expm1 Expm1: exp_m1; ln Ln: ln; log2 Log2: log2; log10 Log10: log10; log1p Log1p: ln_1p;
+    sin Sin: sin; cos Cos: cos; tan Tan: tan; asin Asin: asin; acos Acos: acos; atan Atan: atan; sinh Sinh: sinh; cosh Cosh: cosh; tanh Tanh: tanh;
+    acosh Acosh: acosh; abs Abs: abs; floor Floor: floor; ceil Ceil: ceil; round Round: round_ties_even; trunc Trunc: trunc;
 }
 
 macro_rules! like_std_of_two {
-    ($($f:ident: $std:expr;)*) => {$(
+    ($($f:ident $P:ident: $std:expr;)*) => {$(
         #[test]
         fn $f() {
             let std: fn(f64, f64) -> f64 = $std;
-            for (a, b) in VALUES.into_iter().flat_map(|a| VALUES.map(|b| (a, b))) {
-                for y in [
-                    Lane::<f64, Portable>::new(a).$f(Lane::new(b)).0,
-                    Lane::<f64, V3>::new(a).$f(Lane::new(b)).0,
-                ] {
-                    assert!(same(y, std(a, b), f64::EPSILON), "{}({a:e}, {b:e}) = {y:e}, not {:e}", stringify!($f), std(a, b));
+            let pairs: Vec<(f64, f64)> = VALUES.into_iter().flat_map(|a| VALUES.map(|b| (a, b))).collect();
+            let narrow: Vec<(f32, f32)> = VALUES_F32.into_iter().flat_map(|a| VALUES_F32.map(|b| (a, b))).collect();
+            let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().copied().unzip();
+            let (a32, b32): (Vec<f32>, Vec<f32>) = narrow.iter().copied().unzip();
+            at_each_level(|level| {
+                for (&(a, b), y) in pairs.iter().zip(each2::<row::$P, f64>(&a, &b)) {
+                    assert!(same(y, std(a, b), f64::EPSILON), "{level:?} {}({a:e}, {b:e}) = {y:e}, not {:e}", stringify!($f), std(a, b));
                 }
-            }
-            for (a, b) in VALUES_F32.into_iter().flat_map(|a| VALUES_F32.map(|b| (a, b))) {
-                let exact = f64::from(std(f64::from(a), f64::from(b)) as f32);
-                for y in [
-                    Lane::<f32, Portable>::new(a).$f(Lane::new(b)).0,
-                    Lane::<f32, V3>::new(a).$f(Lane::new(b)).0,
-                ] {
-                    let close = same(f64::from(y), exact, f64::from(f32::EPSILON));
-                    let close = close || (f64::from(y) - exact).abs() <= 1.5e-45;
-                    assert!(close, "{}({a:e}, {b:e}) = {y:e}, not {exact:e}", stringify!($f));
+                for (&(a, b), y) in narrow.iter().zip(each2::<row::$P, f32>(&a32, &b32)) {
+                    let exact = std(f64::from(a), f64::from(b));
+                    assert!(same_f32(y, exact), "{level:?} {}({a:e}, {b:e}) = {y:e}, not {exact:e}", stringify!($f));
                 }
-            }
+            });
         }
     )*};
 }
 
 like_std_of_two! {
-    pow: f64::powf;
-    atan2: f64::atan2;
-    hypot: f64::hypot;
-    rem: |a, b| a % b;
+    pow Pow: f64::powf;
+    atan2 Atan2: f64::atan2;
+    hypot Hypot: f64::hypot;
+    rem Rem: |a, b| a % b;
 }
 
 type L = Lane<f64, Portable>;
