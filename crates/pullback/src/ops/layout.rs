@@ -17,6 +17,7 @@ pub(crate) struct Reshape {
 
 impl Primitive for Reshape {
     const NAME: &'static str = "reshape";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if self.to.checked_len()? != x[0].shape.numel() {
@@ -84,6 +85,7 @@ pub(crate) struct Permute {
 
 impl Primitive for Permute {
     const NAME: &'static str = "permute";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let mut seen = self.perm.clone();
@@ -137,6 +139,7 @@ pub(crate) struct Broadcast {
 
 impl Primitive for Broadcast {
     const NAME: &'static str = "broadcast_to";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.to.checked_len()?;
@@ -243,6 +246,7 @@ pub(crate) struct Slice {
 
 impl Primitive for Slice {
     const NAME: &'static str = "slice";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.region.check(x[0].shape)?;

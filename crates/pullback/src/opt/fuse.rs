@@ -9,7 +9,7 @@ use super::{Options, dce};
 use crate::error::Result;
 use crate::exec::fused::Fused;
 use crate::exec::fused::layout::{is_member, layout, repeated};
-use crate::exec::fused::view::{Operands, is_view, operands};
+use crate::exec::fused::view::{Operands, moved, operands};
 use crate::graph::{Builder, Graph, Ref, Step};
 use crate::ops::Op;
 use std::cmp::Reverse;
@@ -40,6 +40,8 @@ struct Groups<'a> {
     group: Vec<usize>,
     members: Vec<Vec<usize>>,
     can: Vec<bool>,
+    /// Which steps only say how their operand is read.
+    moves: Vec<bool>,
 }
 
 impl<'a> Groups<'a> {
@@ -62,6 +64,7 @@ impl<'a> Groups<'a> {
             group: (0..graph.len()).collect(),
             members: (0..graph.len()).map(|k| vec![k]).collect(),
             can: (0..graph.len()).map(|k| is_member(graph, k)).collect(),
+            moves: graph.steps.iter().map(|s| moved(graph, s).is_some()).collect(),
         }
     }
 
@@ -80,7 +83,7 @@ impl<'a> Groups<'a> {
         let mut readers: HashMap<Ref, Vec<usize>> = HashMap::new();
         for k in (0..self.graph.len()).filter(|&k| self.can[k]) {
             for (base, view) in &self.operands[k] {
-                if view.axes.iter().any(|a| a.1.is_some()) {
+                if view.axes.iter().any(|a| a.of.is_some()) {
                     readers.entry(*base).or_default().push(k);
                 }
             }
@@ -162,7 +165,7 @@ impl<'a> Groups<'a> {
             self.inputs(members).into_iter().for_each(|a| need(a, &mut needed));
         }
         for (k, step) in self.graph.steps.iter().enumerate().rev().filter(|(k, _)| !self.is_grouped(*k)) {
-            if needed[k] || !is_view(&step.op) {
+            if needed[k] || !self.moves[k] {
                 step.args.iter().for_each(|&a| need(a, &mut needed));
             }
         }
@@ -213,7 +216,7 @@ impl<'a> Groups<'a> {
 
     /// Groups and single steps, each after what it reads, otherwise as they were.
     fn order(&self, needed: &[bool]) -> Vec<usize> {
-        let lives = |k: &usize| needed[*k] || !is_view(&self.graph.steps[*k].op);
+        let lives = |k: &usize| needed[*k] || !self.moves[*k];
         let heads = || (0..self.graph.len()).filter(lives).filter(|&k| self.group[k] == k);
         let reads = |g: usize| -> BTreeSet<usize> {
             let members = &self.members[g];
@@ -251,33 +254,40 @@ impl<'a> Groups<'a> {
     fn body(&self, members: &[usize], inputs: &[Ref], outputs: &[usize]) -> Result<Graph> {
         let graph = self.graph;
         let mut body = Builder::new(inputs.iter().map(|&a| graph.aval(a)).collect());
-        let mut moved: HashMap<Ref, Ref> =
+        let mut place: HashMap<Ref, Ref> =
             inputs.iter().enumerate().map(|(k, &a)| (a, Ref::Input(k))).collect();
         for &m in members {
             for (&arg, (base, _)) in graph.steps[m].args.iter().zip(&self.operands[m]) {
-                if let (Ref::Const(k), false) = (*base, moved.contains_key(base)) {
-                    moved.insert(*base, body.constant(graph.consts[k].clone()));
-                }
+                keep(&mut body, &mut place, graph, *base);
                 // The views between the operand and what it reads.
                 let mut chain = Vec::new();
                 let mut at = arg;
-                while !moved.contains_key(&at) {
+                while !place.contains_key(&at) {
                     let Ref::Step(k, _) = at else { unreachable!("a view leads to its base") };
                     chain.push(k);
-                    at = graph.steps[k].args[0];
+                    at = moved(graph, &graph.steps[k]).expect("a view, or a pad");
                 }
                 for k in chain.into_iter().rev() {
-                    copy(&mut body, &mut moved, &graph.steps[k], k);
+                    // What a pad is made of besides.
+                    graph.steps[k].args.iter().for_each(|&a| keep(&mut body, &mut place, graph, a));
+                    copy(&mut body, &mut place, &graph.steps[k], k);
                 }
             }
-            copy(&mut body, &mut moved, &graph.steps[m], m);
+            copy(&mut body, &mut place, &graph.steps[m], m);
         }
-        let outputs = outputs.iter().map(|&m| moved[&Ref::Step(m, 0)]).collect();
+        let outputs = outputs.iter().map(|&m| place[&Ref::Step(m, 0)]).collect();
         Ok(body.finish(outputs, Vec::new()))
     }
 }
 
-fn copy(body: &mut Builder, moved: &mut HashMap<Ref, Ref>, step: &Step, k: usize) {
-    let args = step.args.iter().map(|a| moved[a]).collect();
-    moved.insert(Ref::Step(k, 0), body.place(Step { args, ..step.clone() }));
+/// Makes a constant one of the body.
+fn keep(body: &mut Builder, place: &mut HashMap<Ref, Ref>, graph: &Graph, at: Ref) {
+    if let Ref::Const(k) = at {
+        place.entry(at).or_insert_with(|| body.constant(graph.consts[k].clone()));
+    }
+}
+
+fn copy(body: &mut Builder, place: &mut HashMap<Ref, Ref>, step: &Step, k: usize) {
+    let args = step.args.iter().map(|a| place[a]).collect();
+    place.insert(Ref::Step(k, 0), body.place(Step { args, ..step.clone() }));
 }

@@ -14,6 +14,8 @@ mod run;
 pub(crate) mod view;
 
 #[cfg(test)]
+mod shifts;
+#[cfg(test)]
 mod tests;
 
 use crate::DType;
@@ -33,7 +35,7 @@ use layout::{Fold, Level};
 use lower::Reach;
 use smallvec::SmallVec;
 use std::sync::Arc;
-use view::{is_view, operands};
+use view::{moved, operands};
 
 /// The floats that programs compute with.
 pub(crate) trait Real: Float + Pod + Into<f64> {
@@ -113,7 +115,8 @@ enum AnyCode {
 impl Program {
     /// Compiles a graph of elementwise operations and reductions over one iteration space; an error if it is not one.
     pub fn new(graph: &Graph) -> Result<Program> {
-        let members: Vec<usize> = (0..graph.len()).filter(|&k| !is_view(&graph.steps[k].op)).collect();
+        let members: Vec<usize> =
+            (0..graph.len()).filter(|&k| moved(graph, &graph.steps[k]).is_none()).collect();
         let fits = members.iter().all(|&k| layout::is_member(graph, k));
         let operands = operands(graph);
         let layout = if fits { layout::layout(graph, &operands, &members) } else { None };
@@ -153,9 +156,10 @@ impl Program {
             AnyCode::F64(c) => &c.loads,
         };
         let mut reads = loads.iter().filter(|l| l.input == input);
+        let shape = &self.inputs[input].shape;
         self.full[output]
             && self.inputs[input].dtype == self.outputs[output].dtype
-            && reads.all(|l| l.reach == Reach::Full && l.view.is_flat())
+            && reads.all(|l| l.reach == Reach::Full && !l.beyond && l.view.is_whole(shape))
     }
 
     /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
