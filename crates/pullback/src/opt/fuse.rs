@@ -10,7 +10,7 @@ use crate::error::Result;
 use crate::exec::fused::Fused;
 use crate::exec::fused::layout::{is_member, layout, repeated};
 use crate::exec::fused::view::{Operands, moved, operands};
-use crate::graph::{Builder, Graph, Ref, Step};
+use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::Op;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -23,9 +23,15 @@ mod tests;
 const MOST_MEMBERS: usize = 96;
 const MOST_INPUTS: usize = 32;
 
-/// The graph with its operations grouped. It never has more of them.
+/// The graph with its operations grouped, also inside of loops, branches and calls. It never has more of them.
 pub(crate) fn fuse(graph: &Graph) -> Result<Graph> {
-    let mut groups = Groups::new(graph);
+    let mut graph = graph.clone();
+    for step in &mut graph.steps {
+        if let Some(region) = step.op.region().filter(|r| !matches!(r, Region::Fused(_))) {
+            step.op = Op::Block(region.map(fuse)?.block());
+        }
+    }
+    let mut groups = Groups::new(&graph);
     groups.along_edges();
     groups.between_siblings();
     groups.rebuilt()

@@ -57,7 +57,11 @@ pub(super) enum Action<F: 'static> {
     SinCos(Id),
     Fold(Fold),
     Spread,
-    Shift(Shift),
+    /// Places without elements are filled beside the value in its own register, or else in a copy.
+    Shift {
+        shift: Shift,
+        beside: bool,
+    },
     /// Into an output.
     Store {
         output: usize,
@@ -257,13 +261,21 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
                 }
             }
             Node::Shift(x, shift) => {
-                if shift.is_full() {
+                let own = matches!((nodes[x].0, code.places[x]), (Node::Map(..), Place::Full(..)));
+                let beside = own && ends_with(&shift, spans_of[x].len) && has_one_fill(&nodes, x);
+                if shift.is_full() || beside {
                     code.places[k] = Place::Shared;
                 } else {
                     place(&mut code, k);
                 }
                 let x = [operand(x), none[1], none[2]];
-                code.tile.push(Instruction { action: Action::Shift(shift), level, to: k, x, span });
+                code.tile.push(Instruction {
+                    action: Action::Shift { shift, beside },
+                    level,
+                    to: k,
+                    x,
+                    span,
+                });
             }
         }
         finish(&mut code, &nodes, &sinks, direct(k), k);
@@ -300,6 +312,23 @@ fn finish<F: Real>(
         code.work += 1;
         code.tile.push(Instruction { action, level, to: k, x, span });
     }
+}
+
+/// Whether the places that have no element come before the first and after the last of `len`: nothing else is there.
+fn ends_with(shift: &Shift, len: usize) -> bool {
+    let element = |place: usize| place as isize + shift.by;
+    let first = shift.inside.0 == 0 || element(shift.inside.0) == 0;
+    first && (shift.inside.1 == shift.len || element(shift.inside.1) == len as isize)
+}
+
+/// Whether all pads of a value are of one number.
+fn has_one_fill(nodes: &[(Node, Level)], x: Id) -> bool {
+    let mut fills = nodes.iter().filter_map(|(node, _)| match node {
+        Node::Shift(of, shift) if *of == x && !shift.is_full() => Some(shift.fill),
+        _ => None,
+    });
+    let first = fills.next();
+    fills.all(|fill| Some(fill) == first)
 }
 
 /// The elements of each value that a tile computes.

@@ -269,7 +269,7 @@ impl<'a, F: Real> Worker<'a, F> {
                         _ => slice_mut(to, size).fill(*x),
                     }
                 }
-                Action::Shift(shift) => self.shift(shift, i, at, lead, size),
+                Action::Shift { shift, beside } => self.shift((shift, beside), i, at, lead, size),
                 Action::Load(l) if i.level == Level::Full => self.load(l, i.to, at, lead, size, tile),
                 Action::Load(l) => self.load(l, i.to, tile.rows.start, 0, height, tile),
                 Action::Store { output, truth } => {
@@ -338,24 +338,37 @@ impl<'a, F: Real> Worker<'a, F> {
         }
     }
 
-    /// A value at other places: where it is, if all of these have elements of it, and else with a number beside them.
+    /// A value at other places: where it is, if all of these have elements of it, or can be filled there; else a copy.
     ///
     /// # Safety
-    /// The value has these elements, and the slot's register holds them.
-    unsafe fn shift(&mut self, shift: Shift, i: &Instruction<F>, at: usize, lead: isize, size: usize) {
+    /// The value has these elements, and the register of the value or that of the slot holds all places.
+    unsafe fn shift(
+        &mut self,
+        (shift, beside): (Shift, bool),
+        i: &Instruction<F>,
+        at: usize,
+        lead: isize,
+        size: usize,
+    ) {
         let there = self.at[i.x[0].slot].wrapping_offset(shift.by);
         let first = at.wrapping_add_signed(lead);
         let clip = |place: usize| place.saturating_sub(first).min(size);
         let inside = clip(shift.inside.0)..clip(shift.inside.1);
+        self.at[i.to] = if inside.len() == size || beside { there } else { self.home[i.to] };
         if inside.len() == size {
-            self.at[i.to] = there;
             return;
         }
-        self.at[i.to] = self.home[i.to];
+        let fill = F::from_f64(shift.fill.get());
+        let out = self.at[i.to].wrapping_offset(lead);
         // SAFETY: by the caller's promise.
         unsafe {
-            let out = slice_mut(self.home[i.to].wrapping_offset(lead), size);
-            out.fill(F::from_f64(shift.fill.get()));
+            if beside {
+                slice_mut(out, inside.start).fill(fill);
+                slice_mut(out.wrapping_add(inside.end), size - inside.end).fill(fill);
+                return;
+            }
+            let out = slice_mut(out, size);
+            out.fill(fill);
             if !inside.is_empty() {
                 let from = there.wrapping_offset(lead + inside.start as isize);
                 out[inside.clone()].copy_from_slice(slice(from, inside.len()));

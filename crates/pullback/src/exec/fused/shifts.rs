@@ -53,7 +53,7 @@ fn a_stencil_and_its_gradient_are_one_group() {
 
 #[test]
 fn pads_at_the_beginning_the_end_and_both() {
-    for (before, after) in [(1, 0), (0, 2), (3, 5), (0, 0)] {
+    for (before, after) in [(1, 0), (0, 2), (3, 5)] {
         for number in [0.0, -1.5] {
             let x = [draw(1, &[700], DType::F64), draw(2, &[700 + before + after], DType::F64)];
             let f = with_gradient(move |x: &[Tensor]| {
