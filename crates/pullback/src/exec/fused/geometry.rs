@@ -5,7 +5,8 @@
 use super::layout::Layout;
 use std::ops::Range;
 
-/// Bytes of a register, unless a row has to be seen whole: a dozen of them stay in the first cache.
+/// Bytes of a register, unless a row has to be seen whole: a dozen of them stay in the first cache. Where values are shifted, groups
+/// grow long: then there is more to gain from fewer tiles than from the first cache.
 const TILE: usize = 2048;
 /// Elements of a block.
 const BLOCK: usize = 1 << 14;
@@ -32,7 +33,8 @@ pub(super) struct Rectangle {
 
 /// Elements of a tile.
 fn tile(layout: &Layout) -> usize {
-    TILE / layout.dtype.size()
+    let bytes = if layout.shifted { 2 * TILE } else { TILE };
+    bytes / layout.dtype.size()
 }
 
 /// Whether a tile holds whole rows.

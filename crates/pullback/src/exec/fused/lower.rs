@@ -207,6 +207,17 @@ impl<F: Real> Values<F> {
         if stays {
             return x;
         }
+        // A factor comes after the shift, where a sum may take it up, unless it changes what the pad adds.
+        if let (Node::Map(Function::Mul, [a, c, _]), Level::Full) = self.nodes[x]
+            && let Some(factor) = self.number(c)
+        {
+            let zero = Shift { fill: Exact::new(0.0), ..shift };
+            let fill: f64 = Function::Mul.fold(&[F::ZERO, F::from_f64(factor)]).into();
+            if shift.is_full() || Exact::new(fill) == shift.fill {
+                let moved = self.shift(a, zero);
+                return self.map(Function::Mul, &[moved, c]);
+            }
+        }
         let full = self.spread(x, Level::Full);
         self.push(Node::Shift(full, shift), Level::Full)
     }

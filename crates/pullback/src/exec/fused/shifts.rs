@@ -248,3 +248,26 @@ fn random_programs_of_slices_and_pads() {
         compare(&format!("program {seed}"), &f(&x), &run(&fused, &x));
     }
 }
+
+#[test]
+fn a_factor_of_a_padded_value_keeps_the_sign_of_its_zeros() {
+    let x = [draw(1, &[50], DType::F64)];
+    for factor in [2.0, -2.0, f64::INFINITY] {
+        for number in [0.0, -0.0, 3.0] {
+            // The reciprocal of a zero has its sign.
+            let f = move |x: &[Tensor]| vec![padded(&(x[0].sin() * factor), 0, 2, 1, number).recip()];
+            let fused = check("factor", 1, f, &x);
+            assert_eq!(bits(&f(&x)[0]), bits(&run(&fused, &x)[0]), "{factor} {number}");
+        }
+    }
+}
+
+#[test]
+fn two_numbers_beside_one_value() {
+    let x = [draw(1, &[600], DType::F64)];
+    let f = |x: &[Tensor]| {
+        let y = x[0].exp();
+        vec![padded(&y, 0, 2, 0, 1.0) - padded(&y, 0, 0, 2, -1.0), padded(&y, 0, 1, 1, f64::NAN).sin()]
+    };
+    check("two numbers", 1, f, &x);
+}
