@@ -55,8 +55,7 @@ impl Bound {
             [axis] => axis.step == 1 && axis.has(places),
             _ => false,
         };
-        (flat && !self.truth)
-            .then(|| self.start.cast::<F>().wrapping_offset(self.first).wrapping_offset(at as isize))
+        (flat && !self.truth).then(|| self.start.cast::<F>().wrapping_offset(self.first).wrapping_add(at))
     }
 
     /// Copies `out.len()` elements, counted in row-major order, from `at` on.

@@ -228,10 +228,9 @@ impl View {
                 }
                 let mut view = self.with(SmallVec::new());
                 view.fill = pad.fill;
-                for (k, (&n, &len)) in from.iter().zip(to).enumerate() {
+                for ((&n, &len), start) in from.iter().zip(to).zip(pad.starts) {
                     // An axis of length 1 has its element at one place of the longer one.
                     let axis = next(n).or((len != 1).then(|| Axis::repeated(1)));
-                    let start = pad.start(k);
                     view.axes.extend(axis.map(|a| Axis {
                         len,
                         start: a.start - a.step * start as isize,
@@ -246,42 +245,31 @@ impl View {
 }
 
 /// A value put into an array of one number.
-struct Pad<'a> {
+struct Pad {
     /// Which operand it is.
     operand: usize,
+    /// Where its first element comes to lie on each axis.
+    starts: SmallVec<[usize; 4]>,
     fill: Exact,
-    /// Where its first element comes to lie: at this place of an axis, or by the regions of all axes.
-    along: (usize, usize),
-    region: &'a [(usize, isize, usize)],
-}
-
-impl Pad<'_> {
-    fn start(&self, axis: usize) -> usize {
-        match self.region.get(axis) {
-            Some(part) => part.0,
-            None if axis == self.along.0 => self.along.1,
-            None => 0,
-        }
-    }
 }
 
 /// The pad that a step is, if it is one.
-fn pad<'a>(graph: &Graph, step: &'a Step) -> Option<Pad<'a>> {
+fn pad(graph: &Graph, step: &Step) -> Option<Pad> {
     let shape = |k: usize| graph.aval(step.args[k]).shape;
     let number = |k: usize| repeated(graph, step.args[k]).map(Exact::new);
     let pad = match &step.op {
         Op::SliceAssign(s) => {
-            let region = &*s.region.axes;
-            let dense = region.iter().all(|part| part.1 == 1 || part.2 == 1);
+            let dense = s.region.axes.iter().all(|part| part.1 == 1 || part.2 == 1);
             let fill = number(0).filter(|_| dense && number(1).is_none())?;
-            Pad { operand: 1, fill, along: (0, 0), region }
+            Pad { operand: 1, starts: s.region.axes.iter().map(|part| part.0).collect(), fill }
         }
         Op::Concat(c) => {
             let operand = (0..step.args.len()).find(|&k| number(k).is_none())?;
             let others = || (0..step.args.len()).filter(|&k| k != operand);
             let fill = number(others().next()?).filter(|&fill| others().all(|k| number(k) == Some(fill)))?;
-            let start = (0..operand).map(|k| shape(k)[c.axis]).sum();
-            Pad { operand, fill, along: (c.axis, start), region: &[] }
+            let mut starts = SmallVec::from_elem(0, step.avals[0].shape.len());
+            starts[c.axis] = (0..operand).map(|k| shape(k)[c.axis]).sum();
+            Pad { operand, starts, fill }
         }
         _ => return None,
     };
