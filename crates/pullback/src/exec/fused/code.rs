@@ -23,8 +23,8 @@ pub(super) struct Instruction<F: 'static> {
 /// all. Nothing is before or after but where values are read at other places; then a tile has its own copy of its neighbours' elements.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Span {
-    pub before: isize,
-    pub after: isize,
+    pub before: i32,
+    pub after: i32,
     pub len: usize,
 }
 
@@ -35,7 +35,7 @@ impl Span {
     /// For a tile of `size` elements that begins with element `at`: the first place, relative to that, and how many.
     #[inline]
     pub fn within(self, at: usize, size: usize) -> (isize, usize) {
-        let (mut first, mut end) = (-self.before, size as isize + self.after);
+        let (mut first, mut end) = (-self.before as isize, size as isize + self.after as isize);
         if self.len != ENDLESS {
             first = first.max(-(at as isize));
             end = end.min(self.len as isize - at as isize);
@@ -57,11 +57,8 @@ pub(super) enum Action<F: 'static> {
     SinCos(Id),
     Fold(Fold),
     Spread,
-    /// Places without elements are filled beside the value in its own register, or else in a copy.
-    Shift {
-        shift: Shift,
-        beside: bool,
-    },
+    /// One of the shifts of the program.
+    Shift(usize),
     /// Into an output.
     Store {
         output: usize,
@@ -82,7 +79,7 @@ pub(super) struct Operand {
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Place {
     /// A register for a tile, by number, and the place in it of the tile's first element.
-    Full(usize, isize),
+    Full(usize, i32),
     /// A register for the rows of a tile.
     Row(usize),
     /// One of the numbers of the program.
@@ -91,6 +88,12 @@ pub(super) enum Place {
     Output(usize),
     /// Where another value is.
     Shared,
+}
+
+/// A value at other places. Those without elements are filled beside the value in its own register, or else in a copy.
+pub(super) struct Shifted {
+    pub shift: Shift,
+    pub beside: bool,
 }
 
 /// A reduction that goes on from tile to tile.
@@ -110,6 +113,9 @@ pub(super) struct Code<F: 'static> {
     pub places: Vec<Place>,
     pub numbers: Vec<F>,
     pub loads: Vec<Load>,
+    pub shifts: Vec<Shifted>,
+    /// Values have [spans](Span) of their own.
+    pub shifted: bool,
     pub accumulators: Vec<Accumulator>,
     /// The elements that are stored, or reduced, for each output.
     pub lengths: Vec<usize>,
@@ -148,7 +154,7 @@ impl Registers {
 /// Assigns registers and picks loops. `spans` says that a tile holds whole rows.
 pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
     let spans_of = spans_of(&values);
-    let Values { nodes, mut loads, sinks, .. } = values;
+    let Values { nodes, mut loads, sinks, shifted, .. } = values;
     for ((node, _), span) in nodes.iter().zip(&spans_of) {
         if let Node::Load(l) = *node {
             loads[l].beyond = span.before != 0 || span.after != 0;
@@ -178,6 +184,8 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
         places: vec![Place::Number(0); nodes.len()],
         numbers: Vec::new(),
         loads: Vec::new(),
+        shifts: Vec::new(),
+        shifted,
         accumulators: Vec::new(),
         lengths: sinks.iter().map(|s| s.len).collect(),
         full_registers: 0,
@@ -269,13 +277,9 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
                     place(&mut code, k);
                 }
                 let x = [operand(x), none[1], none[2]];
-                code.tile.push(Instruction {
-                    action: Action::Shift { shift, beside },
-                    level,
-                    to: k,
-                    x,
-                    span,
-                });
+                let action = Action::Shift(code.shifts.len());
+                code.shifts.push(Shifted { shift, beside });
+                code.tile.push(Instruction { action, level, to: k, x, span });
             }
         }
         finish(&mut code, &nodes, &sinks, direct(k), k);
@@ -338,7 +342,7 @@ fn spans_of<F>(values: &Values<F>) -> Vec<Span> {
         return vec![even; values.nodes.len()];
     }
     // What is not needed at all reaches nowhere.
-    const NOWHERE: isize = -(1 << 40);
+    const NOWHERE: i32 = i32::MIN / 2;
     let mut spans = vec![Span { before: NOWHERE, after: NOWHERE, len: ENDLESS }; values.nodes.len()];
     for (k, (node, _)) in values.nodes.iter().enumerate() {
         spans[k].len = match node {
@@ -347,14 +351,15 @@ fn spans_of<F>(values: &Values<F>) -> Vec<Span> {
             _ => node.operands().map(|x| spans[x].len).min().unwrap_or(ENDLESS),
         };
     }
-    let widen = |spans: &mut Vec<Span>, x: Id, before: isize, after: isize| {
+    let widen = |spans: &mut Vec<Span>, x: Id, before: i32, after: i32| {
         spans[x].before = spans[x].before.max(before);
         spans[x].after = spans[x].after.max(after);
     };
     values.sinks.iter().for_each(|s| widen(&mut spans, s.value, 0, 0));
     for (k, (node, _)) in values.nodes.iter().enumerate().rev() {
         let Span { before, after, .. } = spans[k];
-        let by = if let Node::Shift(_, shift) = node { shift.by } else { 0 };
+        // Layouts have few elements beyond a tile.
+        let by = if let Node::Shift(_, shift) = node { shift.by as i32 } else { 0 };
         node.operands().for_each(|x| widen(&mut spans, x, before - by, after + by));
     }
     spans

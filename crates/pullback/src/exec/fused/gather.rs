@@ -10,7 +10,8 @@ pub(super) struct Bound {
     /// The element at the first place, counted from the start; that place may have none.
     first: isize,
     axes: SmallVec<[Steps; 4]>,
-    fill: f64,
+    /// What is at places that have no element, if there are such.
+    fill: Option<f64>,
     truth: bool,
 }
 
@@ -45,7 +46,8 @@ impl Bound {
                 _ => axes.push(Steps { len: n, step, inside: axis.inside }),
             }
         }
-        Bound { start, first, axes, fill: view.fill.get(), truth: load.truth }
+        let fill = view.is_padded().then(|| view.fill.get());
+        Bound { start, first, axes, fill, truth: load.truth }
     }
 
     /// Where element `at` would be, if those of all `places` lie without gaps and need no conversion.
@@ -62,18 +64,30 @@ impl Bound {
     ///
     /// # Safety
     /// The input is still there, and has these elements.
+    #[inline(never)]
     pub unsafe fn gather<F: Real>(&self, at: usize, out: &mut [F]) {
         // SAFETY: by the caller's promise; truth values are stored as bytes.
         unsafe {
-            match self.truth {
-                true => self.copy::<u8, F>(at, out, |v| if v == 0 { F::ZERO } else { F::ONE }),
-                false => self.copy::<F, F>(at, out, |v| v),
+            match (self.truth, self.fill) {
+                (true, fill) => {
+                    let convert = |v| if v == 0 { F::ZERO } else { F::ONE };
+                    self.copy::<u8, F, true>(at, out, fill.unwrap_or(0.0), convert)
+                }
+                (false, Some(fill)) => self.copy::<F, F, true>(at, out, fill, |v| v),
+                (false, None) => self.copy::<F, F, false>(at, out, 0.0, |v| v),
             }
         }
     }
 
+    /// `PADDED` says that some places may have no element: rows are often so short that to ask costs more than to copy.
     #[inline(always)]
-    unsafe fn copy<T: Copy, F: Real>(&self, at: usize, out: &mut [F], convert: impl Fn(T) -> F) {
+    unsafe fn copy<T: Copy, F: Real, const PADDED: bool>(
+        &self,
+        at: usize,
+        out: &mut [F],
+        fill: f64,
+        convert: impl Fn(T) -> F,
+    ) {
         let start = self.start.cast::<T>().wrapping_offset(self.first);
         let Some((last, outer)) = self.axes.split_last() else {
             // SAFETY: an input has at least one element.
@@ -88,21 +102,24 @@ impl Bound {
             let mut there = true;
             for axis in outer.iter().rev() {
                 let place = index % axis.len;
-                there &= axis.has((place, place + 1));
+                there &= !PADDED || axis.has((place, place + 1));
                 offset += place as isize * axis.step;
                 index /= axis.len;
             }
             let (now, later) = rest.split_at_mut((len - column).min(rest.len()));
-            // Places before, inside and after the elements.
-            let clip = |place: usize| place.saturating_sub(column).min(now.len());
-            let inside = if there { clip(last.inside.0)..clip(last.inside.1) } else { 0..0 };
-            if inside.len() < now.len() {
-                now.fill(F::from_f64(self.fill));
+            let mut now = now;
+            if PADDED {
+                let clip = |place: usize| place.saturating_sub(column).min(now.len());
+                let inside = if there { clip(last.inside.0)..clip(last.inside.1) } else { 0..0 };
+                if inside.len() < now.len() {
+                    now.fill(F::from_f64(fill));
+                }
+                column += inside.start;
+                now = &mut now[inside];
             }
-            let from = start.wrapping_offset(offset + (column + inside.start) as isize * step);
-            let now = &mut now[inside];
+            let from = start.wrapping_offset(offset + column as isize * step);
             match step {
-                _ if now.is_empty() => {}
+                _ if PADDED && now.is_empty() => {}
                 // SAFETY: an element of the input by its index.
                 0 => now.fill(convert(unsafe { *from })),
                 // SAFETY: as above; the elements follow each other.

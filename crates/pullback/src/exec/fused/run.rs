@@ -1,12 +1,11 @@
 //! Running a program: block by block, tile by tile, instruction by instruction.
 
-use super::code::{Action, Code, Instruction, Operand, Place};
+use super::code::{Action, Code, Instruction, Operand, Place, Shifted};
 use super::function::Loops;
 use super::gather::Bound;
 use super::geometry::{Geometry, Rectangle};
 use super::layout::{Fold, Level};
 use super::lower::Reach;
-use super::view::Shift;
 use super::{Real, Source};
 use crate::backend::cpu::combined::loop_sincos;
 use crate::backend::cpu::parallel;
@@ -169,7 +168,7 @@ impl<'a, F: Real> Worker<'a, F> {
         });
         let columns = columns.collect();
         let place = |p: &Place| match *p {
-            Place::Full(r, before) => after(memory, r * run.pitch()).wrapping_offset(before),
+            Place::Full(r, before) => after(memory, r * run.pitch()).wrapping_offset(before as isize),
             Place::Row(r) => after(rows, r * run.row_pitch()),
             Place::Number(k) => (&raw const code.numbers[k]).cast_mut(),
             Place::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
@@ -199,7 +198,7 @@ impl<'a, F: Real> Worker<'a, F> {
                 if let Place::Output(o) = *place
                     && !self.run.staged[o]
                 {
-                    self.at[slot] = self.output(o, tile.rows.start * shape.cols + tile.cols.start);
+                    self.at[slot] = self.output(o, self.start(&tile));
                 }
             }
             // SAFETY: slots were set for this tile, or are set by its instructions before they are read.
@@ -208,7 +207,7 @@ impl<'a, F: Real> Worker<'a, F> {
             for &(o, stage) in &self.stages {
                 // SAFETY: the tile of the output, all of whose other readers are done.
                 unsafe {
-                    let at = tile.rows.start * shape.cols + tile.cols.start;
+                    let at = self.start(&tile);
                     let size = size.min(code.lengths[o].saturating_sub(at));
                     std::ptr::copy_nonoverlapping(stage, self.output::<F>(o, at), size);
                 }
@@ -220,6 +219,11 @@ impl<'a, F: Real> Worker<'a, F> {
         self.end_block(&block, number);
     }
 
+    /// The first element of a tile.
+    fn start(&self, tile: &Rectangle) -> usize {
+        tile.rows.start * self.run.shape.cols + tile.cols.start
+    }
+
     /// Where element `at` of an output of type `T` is, or would be.
     fn output<T>(&self, output: usize, at: usize) -> *mut T {
         self.run.outputs[output].cast::<T>().wrapping_add(at)
@@ -229,15 +233,16 @@ impl<'a, F: Real> Worker<'a, F> {
     /// Slots point to as many elements as a tile has on their level, and the result of an instruction lies apart from its operands.
     unsafe fn step(&mut self, i: &Instruction<F>, tile: &Rectangle, block: &Rectangle) {
         let (height, width) = (tile.rows.len(), tile.cols.len());
-        let at = tile.rows.start * self.run.shape.cols + tile.cols.start;
         // The first place relative to the tile, and how many.
-        let (lead, size) =
-            if i.level == Level::Full { i.span.within(at, height * width) } else { (0, height) };
-        if size == 0 {
-            return;
+        let (mut lead, mut size) = (0, if i.level == Level::Full { height * width } else { height });
+        if self.run.code.shifted && i.level == Level::Full {
+            (lead, size) = i.span.within(self.start(tile), size);
+            if size == 0 {
+                return;
+            }
         }
         let first = self.at.get(i.x[0].slot).copied().unwrap_or(std::ptr::null_mut()).wrapping_offset(lead);
-        let to = self.at.get(i.to).copied().unwrap_or(std::ptr::null_mut()).wrapping_offset(lead);
+        let to = self.at[i.to].wrapping_offset(lead);
         // SAFETY: by the caller's promise.
         unsafe {
             match i.action {
@@ -269,9 +274,8 @@ impl<'a, F: Real> Worker<'a, F> {
                         _ => slice_mut(to, size).fill(*x),
                     }
                 }
-                Action::Shift { shift, beside } => self.shift((shift, beside), i, at, lead, size),
-                Action::Load(l) if i.level == Level::Full => self.load(l, i.to, at, lead, size, tile),
-                Action::Load(l) => self.load(l, i.to, tile.rows.start, 0, height, tile),
+                Action::Shift(s) => self.shift(&self.run.code.shifts[s], i, self.start(tile), lead, size),
+                Action::Load(l) => self.load(l, i.to, lead, size, tile),
                 Action::Store { output, truth } => {
                     self.store(output, truth, slice(first, size), i.level, tile)
                 }
@@ -295,7 +299,7 @@ impl<'a, F: Real> Worker<'a, F> {
     /// The output has the elements of the tile.
     unsafe fn store(&self, output: usize, truth: bool, x: &[F], level: Level, tile: &Rectangle) {
         let at = match level {
-            Level::Full => tile.rows.start * self.run.shape.cols + tile.cols.start,
+            Level::Full => self.start(tile),
             // The other tiles of a long row have the same to say.
             _ if tile.cols.start > 0 => return,
             _ => tile.rows.start,
@@ -313,16 +317,17 @@ impl<'a, F: Real> Worker<'a, F> {
         }
     }
 
-    /// The `size` elements of an input from `lead` on, counted from the tile's first, which is element `at`.
+    /// The `size` elements of an input from `lead` on, counted from the tile's first.
     ///
     /// # Safety
     /// The input has these elements, and the slot's register holds them.
-    unsafe fn load(&mut self, l: usize, to: usize, at: usize, lead: isize, size: usize, tile: &Rectangle) {
+    unsafe fn load(&mut self, l: usize, to: usize, lead: isize, size: usize, tile: &Rectangle) {
         let (bound, reach) = (&self.run.loads[l], self.run.code.loads[l].reach);
         let (at, size, copies) = match reach {
             Reach::One => (0, 1, 1),
             Reach::Column => (tile.cols.start, tile.cols.len(), tile.rows.len()),
-            Reach::Row | Reach::Full => (at, size, 1),
+            Reach::Row => (tile.rows.start, size, 1),
+            Reach::Full => (self.start(tile), size, 1),
         };
         let from = at.wrapping_add_signed(lead);
         if let Some(there) = bound.in_place::<F>(at, (from, from + size)).filter(|_| copies == 1) {
@@ -344,7 +349,7 @@ impl<'a, F: Real> Worker<'a, F> {
     /// The value has these elements, and the register of the value or that of the slot holds all places.
     unsafe fn shift(
         &mut self,
-        (shift, beside): (Shift, bool),
+        Shifted { shift, beside }: &Shifted,
         i: &Instruction<F>,
         at: usize,
         lead: isize,
@@ -354,7 +359,7 @@ impl<'a, F: Real> Worker<'a, F> {
         let first = at.wrapping_add_signed(lead);
         let clip = |place: usize| place.saturating_sub(first).min(size);
         let inside = clip(shift.inside.0)..clip(shift.inside.1);
-        self.at[i.to] = if inside.len() == size || beside { there } else { self.home[i.to] };
+        self.at[i.to] = if inside.len() == size || *beside { there } else { self.home[i.to] };
         if inside.len() == size {
             return;
         }
@@ -362,7 +367,7 @@ impl<'a, F: Real> Worker<'a, F> {
         let out = self.at[i.to].wrapping_offset(lead);
         // SAFETY: by the caller's promise.
         unsafe {
-            if beside {
+            if *beside {
                 slice_mut(out, inside.start).fill(fill);
                 slice_mut(out.wrapping_add(inside.end), size - inside.end).fill(fill);
                 return;
