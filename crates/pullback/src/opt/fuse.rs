@@ -1,14 +1,14 @@
 //! Fusion: elementwise operations and reductions over one iteration space become one operation.
 //!
-//! Groups grow along the edges of the graph, then between operations that read the same value, as long as the group has a
-//! [layout] and no value would have to be computed both before and after it. A value that is used outside of its group is an
+//! Groups grow along the edges of the graph, slices and pads among them, then between operations that read the same value, as long as
+//! the group has a [layout] and no value would have to be computed both before and after it. A value that is used outside of its group is an
 //! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
 //! another, and a softmax or a normalisation a third.
 
 use super::{Options, dce};
 use crate::error::Result;
 use crate::exec::fused::Fused;
-use crate::exec::fused::layout::{is_member, layout, repeated};
+use crate::exec::fused::layout::{MOST_BEYOND, is_member, layout, repeated};
 use crate::exec::fused::view::{Operands, moved, operands};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::Op;
@@ -84,22 +84,23 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Joins operations that read the same value.
+    /// Joins operations that read the same elements of a value, or nearly so.
     fn between_siblings(&mut self) {
-        let mut readers: HashMap<Ref, Vec<usize>> = HashMap::new();
+        let mut readers: HashMap<Ref, Vec<(usize, isize)>> = HashMap::new();
         for k in (0..self.graph.len()).filter(|&k| self.can[k]) {
             for (base, view) in &self.operands[k] {
                 if view.axes.iter().any(|a| a.of.is_some()) {
-                    readers.entry(*base).or_default().push(k);
+                    let first = view.first(&self.graph.aval(*base).shape);
+                    readers.entry(*base).or_default().push((k, first));
                 }
             }
         }
         // In the order of the graph, so that the result does not depend on the order of a hash table.
-        let mut all: Vec<Vec<usize>> = readers.into_values().filter(|r| r.len() > 1).collect();
+        let mut all: Vec<Vec<(usize, isize)>> = readers.into_values().filter(|r| r.len() > 1).collect();
         all.sort_unstable();
         for list in all {
-            for pair in list.windows(2) {
-                self.join(pair[0], pair[1]);
+            for pair in list.windows(2).filter(|p| p[0].1.abs_diff(p[1].1) <= MOST_BEYOND) {
+                self.join(pair[0].0, pair[1].0);
             }
         }
     }

@@ -15,7 +15,7 @@ pub(crate) const LONGEST_ROW: usize = 8192;
 
 /// Most elements that a tile computes beyond its own, so that its neighbours' are there for reads at other places, and most elements
 /// that the members of such a group differ by.
-const MOST_BEYOND: usize = 64;
+pub(crate) const MOST_BEYOND: usize = 64;
 
 /// Where a value of a group lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -106,6 +106,12 @@ impl View {
         self.axes.iter().map(|a| a.len).product()
     }
 
+    /// The element of a value of this shape that is at the first place, or would be.
+    pub fn first(&self, shape: &[usize]) -> isize {
+        let stepped = self.axes.iter().filter_map(|a| Some((a.of?, a.start)));
+        self.fixed.iter().copied().chain(stepped).map(|(axis, at)| at * stride(shape, axis)).sum()
+    }
+
     /// Whether some places have no element.
     pub fn is_padded(&self) -> bool {
         self.axes.iter().any(|a| !a.is_full())
@@ -113,20 +119,17 @@ impl View {
 
     /// The read of a value of this shape as one run of elements in row-major order, if it is that.
     pub fn shift(&self, shape: &[usize]) -> Option<Shift> {
-        let stride = |axis: usize| shape[axis + 1..].iter().product::<usize>() as isize;
-        let mut by: isize = self.fixed.iter().map(|&(axis, at)| at * stride(axis)).sum();
         let mut inside = (0, 1);
         let mut len = 1;
         for (k, axis) in self.axes.iter().enumerate().rev() {
-            let steps = axis.of.map(stride)?;
+            let steps = axis.of.map(|axis| stride(shape, axis))?;
             if steps * axis.step != len as isize || (k > 0 && !axis.is_full()) {
                 return None;
             }
-            by += axis.start * steps;
             inside = (axis.inside.0 * len, axis.inside.1 * len);
             len *= axis.len;
         }
-        Some(Shift { len, by, inside, fill: self.fill })
+        Some(Shift { len, by: self.first(shape), inside, fill: self.fill })
     }
 
     /// Whether it reads every element of a value of this shape once, in row-major order.
@@ -242,6 +245,11 @@ impl View {
             }
         }
     }
+}
+
+/// The elements from one place of an axis to the next, in row-major order.
+fn stride(shape: &[usize], axis: usize) -> isize {
+    shape[axis + 1..].iter().product::<usize>() as isize
 }
 
 /// A value put into an array of one number.

@@ -274,3 +274,15 @@ fn groups_are_made_inside_of_bodies() {
     let lines = |all: &[String]| all.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
     check("x0: f64[4]", &[&lines(&before).replace('\n', "\n  ")], &[&lines(&after).replace('\n', "\n  ")]);
 }
+
+#[test]
+fn parts_of_one_value_that_lie_apart_are_no_siblings() {
+    let lines = [
+        "%0 = slice(x0) {region: [[0, 1, 300]]} : f64[300]",
+        "%1 = exp(%0) : f64[300]",
+        "%2 = slice(x0) {region: [[300, 1, 300]]} : f64[300]",
+        "%3 = sin(%2) : f64[300]",
+        "return %1, %3",
+    ];
+    check("x0: f64[600]", &lines, &lines);
+}
