@@ -136,6 +136,8 @@ impl<F: Real> Run<'_, F> {
 /// What one thread needs for its blocks.
 struct Worker<'a, F: 'static> {
     run: &'a Run<'a, F>,
+    /// Values have spans of their own.
+    shifted: bool,
     /// The register of each slot.
     home: SmallVec<[*mut F; 32]>,
     /// Where each slot is now: in its register, or where an input or output has it.
@@ -176,7 +178,7 @@ impl<'a, F: Real> Worker<'a, F> {
         };
         let home: SmallVec<[*mut F; 32]> = code.places.iter().map(place).collect();
         let tiles = SmallVec::from_elem(SmallVec::new(), code.accumulators.len());
-        Worker { run, at: home.clone(), home, stages, columns, tiles }
+        Worker { run, shifted: code.shifted, at: home.clone(), home, stages, columns, tiles }
     }
 
     fn block(&mut self, number: usize) {
@@ -235,14 +237,14 @@ impl<'a, F: Real> Worker<'a, F> {
         let (height, width) = (tile.rows.len(), tile.cols.len());
         // The first place relative to the tile, and how many.
         let (mut lead, mut size) = (0, if i.level == Level::Full { height * width } else { height });
-        if self.run.code.shifted && i.level == Level::Full {
+        if self.shifted && i.level == Level::Full {
             (lead, size) = i.span.within(self.start(tile), size);
             if size == 0 {
                 return;
             }
         }
-        let first = self.at.get(i.x[0].slot).copied().unwrap_or(std::ptr::null_mut()).wrapping_offset(lead);
-        let to = self.at[i.to].wrapping_offset(lead);
+        let first = || self.at[i.x[0].slot].wrapping_offset(lead);
+        let to = || self.at[i.to].wrapping_offset(lead);
         // SAFETY: by the caller's promise.
         unsafe {
             match i.action {
@@ -255,32 +257,32 @@ impl<'a, F: Real> Worker<'a, F> {
                     (0..height).for_each(|r| self.map(loops, i, (r * width) as isize, r, width));
                 }
                 Action::SinCos(cos) => loop_sincos(
-                    slice(first, size),
-                    slice_mut(to, size),
+                    slice(first(), size),
+                    slice_mut(to(), size),
                     slice_mut(self.at[cos].wrapping_offset(lead), size),
                 ),
                 Action::Fold(fold) => {
-                    let rows = slice(first, height * width).chunks_exact(width);
-                    let out = slice_mut(to, height);
+                    let rows = slice(first(), height * width).chunks_exact(width);
+                    let out = slice_mut(to(), height);
                     out.iter_mut().zip(rows).for_each(|(o, row)| *o = F::fold(fold, row));
                 }
                 Action::Spread => {
                     let x = self.at[i.x[0].slot];
                     match i.x[0].level {
                         Level::Row if height > 1 => {
-                            let rows = slice_mut(to, size).chunks_exact_mut(width).zip(slice(x, height));
+                            let rows = slice_mut(to(), size).chunks_exact_mut(width).zip(slice(x, height));
                             rows.for_each(|(row, &v)| row.fill(v));
                         }
-                        _ => slice_mut(to, size).fill(*x),
+                        _ => slice_mut(to(), size).fill(*x),
                     }
                 }
                 Action::Shift(s) => self.shift(&self.run.code.shifts[s], i, self.start(tile), lead, size),
                 Action::Load(l) => self.load(l, i.to, lead, size, tile),
                 Action::Store { output, truth } => {
-                    self.store(output, truth, slice(first, size), i.level, tile)
+                    self.store(output, truth, slice(first(), size), i.level, tile)
                 }
                 Action::Accumulate(k) => {
-                    let (a, x) = (&self.run.code.accumulators[k], slice(first, size));
+                    let (a, x) = (&self.run.code.accumulators[k], slice(first(), size));
                     match a.to {
                         Level::Columns => {
                             let to = self.columns[k].add(tile.cols.start - block.cols.start);
