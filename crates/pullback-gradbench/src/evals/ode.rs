@@ -55,11 +55,13 @@ fn step(x: &Tensor, y: &Tensor, h: f64) -> Tensor {
 
 /// The last element of the state after all steps.
 fn last(x: &Tensor, steps: usize) -> Tensor {
-    /// Numbers that may be kept for the way back. Beyond them each step keeps its state alone and runs again.
-    const KEPT: usize = 1 << 28;
+    /// Numbers that may be kept for the way back: so many stay in the caches. Beyond them each step keeps its state alone and runs
+    /// again, which takes less time than to fetch the slopes from memory.
+    const KEPT: usize = 1 << 20;
     let n = x.shape()[0];
     let h = 2.0 / steps as f64;
-    let long = 20 * n * steps > KEPT;
+    // A step keeps its state and the three that its slopes are taken at.
+    let long = 4 * n * steps > KEPT;
     let again = checkpoint(|(x, y): &(Tensor, Tensor)| step(x, y, h));
     let mut y = Tensor::concat(&[&Tensor::ones([1]), &Tensor::zeros([n])], 0);
     for _ in 0..steps {

@@ -39,7 +39,8 @@ pub(crate) fn call(
     graph: Graph,
     inputs: &[&Tensor],
 ) -> Result<Vec<Tensor>> {
-    let (graph, captured) = graph.lift();
+    // Numbers stay inside, where whatever reads them sees that they are numbers.
+    let (graph, captured) = graph.lift_large();
     let all: Vec<&Tensor> = inputs.iter().copied().chain(&captured).collect();
     bind_block_at(location, Arc::new(Call { name, graph: Arc::new(graph) }), &all)
 }

@@ -68,6 +68,15 @@ fn every_operation_has_samples() {
 }
 
 #[test]
+fn a_view_is_one_of_every_row_major_input() {
+    for Case { op, all } in cases(DType::F64) {
+        let shape = &all[0].node().shape;
+        let seen = all.len() == 1 && op.view(shape, 0, &shape.strides()).is_some();
+        assert_eq!(op.is_view(), seen, "{}", op.name());
+    }
+}
+
+#[test]
 fn derivatives_of_first_and_second_order_f64() {
     for case in cases(DType::F64).iter().filter(|c| c.differentiable()) {
         case.check(DType::F64).unwrap_or_else(|e| panic!("{:?}: {e}", case.op));

@@ -17,6 +17,7 @@ pub(crate) struct Reshape {
 
 impl Primitive for Reshape {
     const NAME: &'static str = "reshape";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if self.to.checked_len()? != x[0].shape.numel() {
@@ -113,6 +114,7 @@ pub(crate) struct Permute {
 
 impl Primitive for Permute {
     const NAME: &'static str = "permute";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let mut seen = self.perm.clone();
@@ -166,6 +168,7 @@ pub(crate) struct Broadcast {
 
 impl Primitive for Broadcast {
     const NAME: &'static str = "broadcast_to";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.to.checked_len()?;
@@ -272,6 +275,7 @@ pub(crate) struct Slice {
 
 impl Primitive for Slice {
     const NAME: &'static str = "slice";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.region.check(x[0].shape)?;

@@ -91,6 +91,10 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     /// How many inputs it takes; `None` for one or more.
     const ARITY: Option<usize> = Some(1);
 
+    /// Whether it computes nothing: the result is the input seen another way, and needs neither work nor memory. Such an operation has
+    /// a [`view`](Primitive::view) of every row-major input.
+    const VIEW: bool = false;
+
     /// The type of the result. All errors about arguments are found here.
     fn infer(&self, x: &[Arg]) -> Result<Aval>;
 
@@ -242,6 +246,7 @@ macro_rules! primitives {
             pub fn arity(&self) -> Option<usize> { match self { $(Op::$P(_) => $P::ARITY,)* _ => None } }
             pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
+            pub fn is_view(&self) -> bool { match self { $(Op::$P(_) => $P::VIEW,)* _ => false } }
             pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
             pub fn overwrites(&self, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(dtype),)* _ => false } }
             pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }

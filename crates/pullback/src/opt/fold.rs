@@ -2,7 +2,6 @@
 
 use super::Options;
 use super::constant::{self, SMALL};
-use super::measure::is_view;
 use super::rewrite::rewrite;
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Op;
@@ -44,7 +43,7 @@ fn evaluate(step: &Step, args: &[&Tensor]) -> Option<Tensor> {
         let value = constant::compact(&value).unwrap_or(value);
         return Some(constant::resized(&value, shape.clone()));
     }
-    let stays_one = splats && (is_view(&step.op) || (reduces(&step.op) && step.avals[0].dtype.is_float()));
+    let stays_one = splats && (step.op.is_view() || (reduces(&step.op) && step.avals[0].dtype.is_float()));
     if shape.numel() > SMALL && !stays_one {
         return None;
     }

@@ -1,16 +1,16 @@
 //! Fusion: elementwise operations and reductions over one iteration space become one operation.
 //!
-//! Groups grow along the edges of the graph, then between operations that read the same value, as long as the group has a
-//! [layout] and no value would have to be computed both before and after it. A value that is used outside of its group is an
+//! Groups grow along the edges of the graph, slices and pads among them, then between operations that read the same value, as long as
+//! the group has a [layout] and no value would have to be computed both before and after it. A value that is used outside of its group is an
 //! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
 //! another, and a softmax or a normalisation a third.
 
 use super::{Options, dce};
 use crate::error::Result;
 use crate::exec::fused::Fused;
-use crate::exec::fused::layout::{is_member, layout, repeated};
-use crate::exec::fused::view::{Operands, is_view, operands};
-use crate::graph::{Builder, Graph, Ref, Step};
+use crate::exec::fused::layout::{MOST_BEYOND, is_member, layout, repeated};
+use crate::exec::fused::view::{Operands, moved, operands};
+use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::Op;
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
@@ -23,9 +23,15 @@ mod tests;
 const MOST_MEMBERS: usize = 96;
 const MOST_INPUTS: usize = 32;
 
-/// The graph with its operations grouped. It never has more of them.
+/// The graph with its operations grouped, also inside of loops, branches and calls. It never has more of them.
 pub(crate) fn fuse(graph: &Graph) -> Result<Graph> {
-    let mut groups = Groups::new(graph);
+    let mut graph = graph.clone();
+    for step in &mut graph.steps {
+        if let Some(region) = step.op.region().filter(|r| !matches!(r, Region::Fused(_))) {
+            step.op = Op::Block(region.map(fuse)?.block());
+        }
+    }
+    let mut groups = Groups::new(&graph);
     groups.along_edges();
     groups.between_siblings();
     groups.rebuilt()
@@ -40,6 +46,8 @@ struct Groups<'a> {
     group: Vec<usize>,
     members: Vec<Vec<usize>>,
     can: Vec<bool>,
+    /// Which steps only say how their operand is read.
+    moves: Vec<bool>,
 }
 
 impl<'a> Groups<'a> {
@@ -62,6 +70,7 @@ impl<'a> Groups<'a> {
             group: (0..graph.len()).collect(),
             members: (0..graph.len()).map(|k| vec![k]).collect(),
             can: (0..graph.len()).map(|k| is_member(graph, k)).collect(),
+            moves: graph.steps.iter().map(|s| moved(graph, s).is_some()).collect(),
         }
     }
 
@@ -75,22 +84,23 @@ impl<'a> Groups<'a> {
         }
     }
 
-    /// Joins operations that read the same value.
+    /// Joins operations that read the same elements of a value, or nearly so.
     fn between_siblings(&mut self) {
-        let mut readers: HashMap<Ref, Vec<usize>> = HashMap::new();
+        let mut readers: HashMap<Ref, Vec<(usize, isize)>> = HashMap::new();
         for k in (0..self.graph.len()).filter(|&k| self.can[k]) {
             for (base, view) in &self.operands[k] {
-                if view.axes.iter().any(|a| a.1.is_some()) {
-                    readers.entry(*base).or_default().push(k);
+                if view.axes.iter().any(|a| a.of.is_some()) {
+                    let first = view.first(&self.graph.aval(*base).shape);
+                    readers.entry(*base).or_default().push((k, first));
                 }
             }
         }
         // In the order of the graph, so that the result does not depend on the order of a hash table.
-        let mut all: Vec<Vec<usize>> = readers.into_values().filter(|r| r.len() > 1).collect();
+        let mut all: Vec<Vec<(usize, isize)>> = readers.into_values().filter(|r| r.len() > 1).collect();
         all.sort_unstable();
         for list in all {
-            for pair in list.windows(2) {
-                self.join(pair[0], pair[1]);
+            for pair in list.windows(2).filter(|p| p[0].1.abs_diff(p[1].1) <= MOST_BEYOND) {
+                self.join(pair[0].0, pair[1].0);
             }
         }
     }
@@ -162,7 +172,7 @@ impl<'a> Groups<'a> {
             self.inputs(members).into_iter().for_each(|a| need(a, &mut needed));
         }
         for (k, step) in self.graph.steps.iter().enumerate().rev().filter(|(k, _)| !self.is_grouped(*k)) {
-            if needed[k] || !is_view(&step.op) {
+            if needed[k] || !self.moves[k] {
                 step.args.iter().for_each(|&a| need(a, &mut needed));
             }
         }
@@ -213,7 +223,7 @@ impl<'a> Groups<'a> {
 
     /// Groups and single steps, each after what it reads, otherwise as they were.
     fn order(&self, needed: &[bool]) -> Vec<usize> {
-        let lives = |k: &usize| needed[*k] || !is_view(&self.graph.steps[*k].op);
+        let lives = |k: &usize| needed[*k] || !self.moves[*k];
         let heads = || (0..self.graph.len()).filter(lives).filter(|&k| self.group[k] == k);
         let reads = |g: usize| -> BTreeSet<usize> {
             let members = &self.members[g];
@@ -251,33 +261,40 @@ impl<'a> Groups<'a> {
     fn body(&self, members: &[usize], inputs: &[Ref], outputs: &[usize]) -> Result<Graph> {
         let graph = self.graph;
         let mut body = Builder::new(inputs.iter().map(|&a| graph.aval(a)).collect());
-        let mut moved: HashMap<Ref, Ref> =
+        let mut place: HashMap<Ref, Ref> =
             inputs.iter().enumerate().map(|(k, &a)| (a, Ref::Input(k))).collect();
         for &m in members {
             for (&arg, (base, _)) in graph.steps[m].args.iter().zip(&self.operands[m]) {
-                if let (Ref::Const(k), false) = (*base, moved.contains_key(base)) {
-                    moved.insert(*base, body.constant(graph.consts[k].clone()));
-                }
+                keep(&mut body, &mut place, graph, *base);
                 // The views between the operand and what it reads.
                 let mut chain = Vec::new();
                 let mut at = arg;
-                while !moved.contains_key(&at) {
+                while !place.contains_key(&at) {
                     let Ref::Step(k, _) = at else { unreachable!("a view leads to its base") };
                     chain.push(k);
-                    at = graph.steps[k].args[0];
+                    at = moved(graph, &graph.steps[k]).expect("a view, or a pad");
                 }
                 for k in chain.into_iter().rev() {
-                    copy(&mut body, &mut moved, &graph.steps[k], k);
+                    // What a pad is made of besides.
+                    graph.steps[k].args.iter().for_each(|&a| keep(&mut body, &mut place, graph, a));
+                    copy(&mut body, &mut place, &graph.steps[k], k);
                 }
             }
-            copy(&mut body, &mut moved, &graph.steps[m], m);
+            copy(&mut body, &mut place, &graph.steps[m], m);
         }
-        let outputs = outputs.iter().map(|&m| moved[&Ref::Step(m, 0)]).collect();
+        let outputs = outputs.iter().map(|&m| place[&Ref::Step(m, 0)]).collect();
         Ok(body.finish(outputs, Vec::new()))
     }
 }
 
-fn copy(body: &mut Builder, moved: &mut HashMap<Ref, Ref>, step: &Step, k: usize) {
-    let args = step.args.iter().map(|a| moved[a]).collect();
-    moved.insert(Ref::Step(k, 0), body.place(Step { args, ..step.clone() }));
+/// Makes a constant one of the body.
+fn keep(body: &mut Builder, place: &mut HashMap<Ref, Ref>, graph: &Graph, at: Ref) {
+    if let Ref::Const(k) = at {
+        place.entry(at).or_insert_with(|| body.constant(graph.consts[k].clone()));
+    }
+}
+
+fn copy(body: &mut Builder, place: &mut HashMap<Ref, Ref>, step: &Step, k: usize) {
+    let args = step.args.iter().map(|a| place[a]).collect();
+    place.insert(Ref::Step(k, 0), body.place(Step { args, ..step.clone() }));
 }

@@ -1,7 +1,6 @@
 //! Loop-invariant code: what every step of a loop computes alike is computed once, before it.
 
 use super::Options;
-use super::measure::is_view;
 use super::rewrite::{Refs, Rewrite, rewrite_all};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
 use std::sync::Arc;
@@ -37,7 +36,7 @@ fn invariant(body: &Graph, varying: usize) -> Vec<bool> {
     }
     let mut worth = vec![false; body.len()];
     for (k, step) in body.steps.iter().enumerate().rev() {
-        worth[k] |= fixed[k] && !is_view(&step.op);
+        worth[k] |= fixed[k] && !step.op.is_view();
         if worth[k] {
             step.args.iter().for_each(|a| {
                 if let Ref::Step(j, _) = *a {

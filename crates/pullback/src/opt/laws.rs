@@ -86,6 +86,17 @@ fn refuse(what: &str, graph: &Graph, find: &dyn Fn(&Graph) -> Option<String>) {
     panic!("{what} {} from\n{small}\nto\n{}", find(&small).expect("it fails"), small.optimize());
 }
 
+/// What is wrong with a graph when its operations are fused.
+fn fused_fault(graph: &Graph, x: &[Tensor], close: Close) -> Option<String> {
+    let fused = fuse::fuse(graph).unwrap();
+    if fused.len() > graph.len() {
+        return Some(format!("has more operations:\n{fused}"));
+    }
+    let result = Plan::new(&fused, &[]).unwrap().run(x).unwrap();
+    let expected = graph.run(x).unwrap();
+    (!close.holds(&expected, &result)).then(|| format!("gives {result:?} instead of {expected:?}:\n{fused}"))
+}
+
 /// Every pass alone, and all together.
 #[track_caller]
 fn check(graph: &Graph, x: &[Tensor], exact: Close, rounded: Close, what: &str) {
@@ -94,6 +105,7 @@ fn check(graph: &Graph, x: &[Tensor], exact: Close, rounded: Close, what: &str) 
         refuse(&format!("{what}: the pass {name}"), graph, &|g| fault(g, x, &*pass, close));
     }
     refuse(&format!("{what}: the optimised graph"), graph, &|g| optimised_fault(g, x, rounded));
+    refuse(&format!("{what}: fused"), graph, &|g| fused_fault(g, x, rounded));
 }
 
 fn traced(x: &[Tensor], f: impl Fn(&[Tensor]) -> Vec<Tensor>) -> Graph {
@@ -251,6 +263,16 @@ fn written() -> Vec<Written> {
         let y = cond(&x[0].sum().gt(0.0), |x: &Tensor| x.sin() * 1.0, |x: &Tensor| x * 3.0 + 0.5, &x[0]);
         vec![y.sum(), checkpoint(|x: &Tensor| (x.sin() * x.sin()).exp())(&x[0]).sum()]
     };
+    let stencil = |x: &[Tensor]| {
+        let zero = Tensor::zeros([1]).cast(x[0].dtype());
+        let mut u = &x[0] * 2.0;
+        for _ in 0..3 {
+            let (left, right) = (u.slice(..299), u.slice(1..));
+            let (left, right) = (Tensor::concat(&[&zero, &left], 0), Tensor::concat(&[&right, &zero], 0));
+            u = (left - &u * 2.0 + right) * 0.1 * &x[1] + &u;
+        }
+        vec![u.square().sum()]
+    };
     let matrix = || random(9, &[4, 4]);
     vec![
         ("network", vec![random(1, &[5, 4]), matrix(), random(2, &[4]), random(3, &[4, 2])], network),
@@ -258,6 +280,7 @@ fn written() -> Vec<Written> {
         ("norm", vec![random(7, &[3, 8]), random(8, &[8]), random(9, &[8])], norm),
         ("recurrent", vec![random(1, &[5, 3]), random(2, &[3]), random(3, &[3])], recurrent),
         ("choice", vec![random(4, &[4])], choice),
+        ("stencil", vec![random(5, &[300]), random(6, &[300])], stencil),
     ]
 }
 

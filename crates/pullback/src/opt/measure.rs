@@ -1,21 +1,7 @@
 //! What passes count of a graph: who reads what, and the memory that is alive while each operation runs.
 
 use crate::graph::{Graph, Ref, Step};
-use crate::ops::Op;
 use crate::tensor::buffer::Buffer;
-
-/// Whether the result is the input seen another way, so that it needs neither work nor memory.
-pub(super) fn is_view(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::Identity(_)
-            | Op::StopGradient(_)
-            | Op::Reshape(_)
-            | Op::Permute(_)
-            | Op::Broadcast(_)
-            | Op::Slice(_)
-    )
-}
 
 /// How many operations read the values of each operation, and one more for each output that it is.
 pub(super) fn use_counts(graph: &Graph) -> Vec<usize> {
@@ -47,7 +33,7 @@ pub(super) fn operations(graph: &Graph) -> usize {
 pub(super) fn roots(graph: &Graph) -> Vec<Option<usize>> {
     let mut roots: Vec<Option<usize>> = Vec::with_capacity(graph.len());
     for (k, step) in graph.steps.iter().enumerate() {
-        roots.push(match is_view(&step.op) {
+        roots.push(match step.op.is_view() {
             false => Some(k),
             true => match step.args[0] {
                 Ref::Step(j, _) => roots[j],

@@ -5,7 +5,7 @@
 //! cheap if they are elementwise in inputs and in values that are alive anyway, by a few operations. Products, reductions and
 //! loops are never done twice. The bits stay the same.
 
-use super::measure::{bytes, inside, is_view, last_reads, peak, roots};
+use super::measure::{bytes, inside, last_reads, peak, roots};
 use crate::graph::{Builder, Graph, Ref, Step};
 use std::cmp::Reverse;
 
@@ -52,7 +52,7 @@ impl<'a> Spill<'a> {
         };
         graph.outputs.iter().for_each(|a| note(a, graph.len()));
         for (k, step) in graph.steps.iter().enumerate().rev() {
-            if !is_view(&step.op) {
+            if !step.op.is_view() {
                 step.args.iter().for_each(|a| note(a, k));
             }
         }
@@ -165,7 +165,7 @@ fn cheap(graph: &Graph, last: &[usize]) -> Vec<bool> {
                 until = until.min(chains[j].1);
             }
         }
-        let view = is_view(&step.op);
+        let view = step.op.is_view();
         let again = step.op.elementwise() && !view && length <= CHAIN && until >= last[k];
         cheap.push(again);
         chains.push(match view || again {

@@ -287,7 +287,7 @@ fn never_negative_zero(w: &Rewrite, at: Ref, depth: usize) -> bool {
         Op::Cast(_) => !w.aval(step.args[0]).dtype.is_float(),
         Op::Where(_) => step.args[1..].iter().all(|&a| never_negative_zero(w, a, depth - 1)),
         Op::Maximum(_) | Op::Minimum(_) | Op::Sqrt(_) | Op::Concat(_) => all(),
-        op if super::measure::is_view(op) => all(),
+        op if op.is_view() => all(),
         _ => false,
     }
 }

@@ -4,73 +4,123 @@ use super::Real;
 use super::lower::Load;
 use smallvec::SmallVec;
 
-/// An input as a load reads it: where it begins, and the length and step of each axis.
+/// An input as a load reads it.
 pub(super) struct Bound {
     start: *const u8,
-    axes: SmallVec<[(usize, isize); 6]>,
+    /// The element at the first place, counted from the start; that place may have none.
+    first: isize,
+    axes: SmallVec<[Steps; 4]>,
+    /// What is at places that have no element, if there are such.
+    fill: Option<f64>,
     truth: bool,
+}
+
+/// The length and the step of an axis, and which places of it have elements.
+struct Steps {
+    len: usize,
+    step: isize,
+    inside: (usize, usize),
+}
+
+impl Steps {
+    fn has(&self, places: (usize, usize)) -> bool {
+        self.inside.0 <= places.0 && places.1 <= self.inside.1
+    }
 }
 
 impl Bound {
     /// `strides` are those of the input's own axes, in elements.
     pub fn new(load: &Load, start: *const u8, strides: &[isize]) -> Bound {
-        let mut axes: SmallVec<[(usize, isize); 6]> = SmallVec::new();
-        for &(n, axis) in &load.view.axes {
-            let stride = axis.map_or(0, |k| strides[k]);
+        let view = &load.view;
+        let mut axes: SmallVec<[Steps; 4]> = SmallVec::new();
+        let mut first: isize = view.fixed.iter().map(|&(axis, at)| at * strides[axis]).sum();
+        for axis in &view.axes {
+            let stride = axis.of.map_or(0, |k| strides[k]);
+            first += axis.start * stride;
+            let (n, step) = (axis.len, axis.step * stride);
             match axes.last_mut() {
-                Some(outer) if outer.1 == stride * n as isize => *outer = (outer.0 * n, stride),
-                _ => axes.push((n, stride)),
+                Some(outer) if outer.step == step * n as isize && axis.is_full() => {
+                    let inside = (outer.inside.0 * n, outer.inside.1 * n);
+                    *outer = Steps { len: outer.len * n, step, inside };
+                }
+                _ => axes.push(Steps { len: n, step, inside: axis.inside }),
             }
         }
-        Bound { start, axes, truth: load.truth }
+        let fill = view.is_padded().then(|| view.fill.get());
+        Bound { start, first, axes, fill, truth: load.truth }
     }
 
-    /// The elements from `at` on, if they lie without gaps and need no conversion.
-    pub fn in_place<F: Real>(&self, at: usize) -> Option<*const F> {
+    /// Where element `at` would be, if those of all `places` lie without gaps and need no conversion.
+    pub fn in_place<F: Real>(&self, at: usize, places: (usize, usize)) -> Option<*const F> {
         let flat = match self.axes.as_slice() {
             [] => true,
-            [(_, step)] => *step == 1,
+            [axis] => axis.step == 1 && axis.has(places),
             _ => false,
         };
-        // SAFETY: `at` is an element of the input.
-        (flat && !self.truth).then(|| unsafe { self.start.cast::<F>().add(at) })
+        (flat && !self.truth).then(|| self.start.cast::<F>().wrapping_offset(self.first).wrapping_add(at))
     }
 
     /// Copies `out.len()` elements, counted in row-major order, from `at` on.
     ///
     /// # Safety
     /// The input is still there, and has these elements.
+    #[inline(never)]
     pub unsafe fn gather<F: Real>(&self, at: usize, out: &mut [F]) {
         // SAFETY: by the caller's promise; truth values are stored as bytes.
         unsafe {
-            match self.truth {
-                true => self.copy::<u8, F>(at, out, |v| if v == 0 { F::ZERO } else { F::ONE }),
-                false => self.copy::<F, F>(at, out, |v| v),
+            match (self.truth, self.fill) {
+                (true, fill) => {
+                    let convert = |v| if v == 0 { F::ZERO } else { F::ONE };
+                    self.copy::<u8, F, true>(at, out, fill.unwrap_or(0.0), convert)
+                }
+                (false, Some(fill)) => self.copy::<F, F, true>(at, out, fill, |v| v),
+                (false, None) => self.copy::<F, F, false>(at, out, 0.0, |v| v),
             }
         }
     }
 
+    /// `PADDED` says that some places may have no element: rows are often so short that to ask costs more than to copy.
     #[inline(always)]
-    unsafe fn copy<T: Copy, F: Real>(&self, at: usize, out: &mut [F], convert: impl Fn(T) -> F) {
-        let start = self.start.cast::<T>();
-        let Some((&(len, step), outer)) = self.axes.split_last() else {
+    unsafe fn copy<T: Copy, F: Real, const PADDED: bool>(
+        &self,
+        at: usize,
+        out: &mut [F],
+        fill: f64,
+        convert: impl Fn(T) -> F,
+    ) {
+        let start = self.start.cast::<T>().wrapping_offset(self.first);
+        let Some((last, outer)) = self.axes.split_last() else {
             // SAFETY: an input has at least one element.
             return out.fill(convert(unsafe { *start }));
         };
+        let (len, step) = (last.len, last.step);
         let (mut row, mut column) = (at / len, at % len);
         let mut rest = out;
         while !rest.is_empty() {
-            let mut offset = column as isize * step;
+            let mut offset = 0;
             let mut index = row;
-            for &(len, step) in outer.iter().rev() {
-                offset += (index % len) as isize * step;
-                index /= len;
+            let mut there = true;
+            for axis in outer.iter().rev() {
+                let place = index % axis.len;
+                there &= !PADDED || axis.has((place, place + 1));
+                offset += place as isize * axis.step;
+                index /= axis.len;
             }
             let (now, later) = rest.split_at_mut((len - column).min(rest.len()));
-            // SAFETY: an element of the input by its index.
-            let from = unsafe { start.offset(offset) };
+            let mut now = now;
+            if PADDED {
+                let clip = |place: usize| place.saturating_sub(column).min(now.len());
+                let inside = if there { clip(last.inside.0)..clip(last.inside.1) } else { 0..0 };
+                if inside.len() < now.len() {
+                    now.fill(F::from_f64(fill));
+                }
+                column += inside.start;
+                now = &mut now[inside];
+            }
+            let from = start.wrapping_offset(offset + column as isize * step);
             match step {
-                // SAFETY: as above.
+                _ if PADDED && now.is_empty() => {}
+                // SAFETY: an element of the input by its index.
                 0 => now.fill(convert(unsafe { *from })),
                 // SAFETY: as above; the elements follow each other.
                 1 => unsafe {

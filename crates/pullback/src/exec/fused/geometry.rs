@@ -117,7 +117,7 @@ mod tests {
             (70, 5000, false, true),
             (5, 40_000, false, false),
         ] {
-            let layout = Layout { dtype: DType::F32, rows, cols, whole, levels: Vec::new() };
+            let layout = Layout { dtype: DType::F32, rows, cols, whole, shifted: false, levels: Vec::new() };
             let g = Geometry::new(&layout, columns);
             let mut seen = vec![0u8; rows * cols];
             for b in 0..g.blocks() {

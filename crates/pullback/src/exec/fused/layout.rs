@@ -4,7 +4,7 @@
 //! what can be part of a group are answered here, for the pass that makes groups and for the compiler of their programs.
 
 use super::function::Function;
-use super::view::{Operands, View, is_view};
+use super::view::{Operands, View, moved};
 use crate::DType;
 use crate::graph::{Graph, Ref};
 use crate::ops::Op;
@@ -12,6 +12,10 @@ use crate::tensor::Data;
 
 /// The longest row that a group works on as a whole: what it keeps of such a row still fits the second cache.
 pub(crate) const LONGEST_ROW: usize = 8192;
+
+/// Most elements that a tile computes beyond its own, so that its neighbours' are there for reads at other places, and most elements
+/// that the members of such a group differ by.
+pub(crate) const MOST_BEYOND: usize = 64;
 
 /// Where a value of a group lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +65,8 @@ pub(crate) struct Layout {
     pub cols: usize,
     /// A row has to be seen whole, because the result of its reduction is used in the same group.
     pub whole: bool,
+    /// Members read each other at other places: there is one row, and each value has a length of its own.
+    pub shifted: bool,
     /// The level of each member's value, in the order of the members.
     pub levels: Vec<Level>,
 }
@@ -90,7 +96,7 @@ fn reduced(shape: &[usize], axes: &[usize]) -> Option<Reduced> {
 /// Whether an operation can be part of a group at all: then it is a function of elements, or a reduction of them.
 pub(crate) fn is_member(graph: &Graph, step: usize) -> bool {
     let step = &graph.steps[step];
-    if step.avals.len() != 1 || is_view(&step.op) {
+    if step.avals.len() != 1 || moved(graph, step).is_some() {
         return false;
     }
     let known = |d: DType| matches!(d, DType::F32 | DType::F64 | DType::Bool);
@@ -120,6 +126,11 @@ pub(crate) fn repeated(graph: &Graph, at: Ref) -> Option<f64> {
 
 /// The layout of a group of operations (rising positions of [members](is_member)), or `None` if they cannot be one.
 pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout> {
+    even(graph, operands, members).or_else(|| shifted(graph, operands, members))
+}
+
+/// The layout of operations that read each other in place.
+fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout> {
     let operands = |k: usize| operands[members[k]].as_slice();
     let place = |at: Ref| match at {
         Ref::Step(k, _) => members.binary_search(&k).ok(),
@@ -130,8 +141,7 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
     all.filter_map(|(base, _)| place(*base)).for_each(|k| used[k] = true);
     let steps = || members.iter().map(|&m| &graph.steps[m]);
 
-    let floats = steps().flat_map(|s| s.args.iter().map(|&a| graph.aval(a).dtype).chain([s.avals[0].dtype]));
-    let dtype = common(floats.filter(|d| d.is_float()))?.unwrap_or(DType::F32);
+    let dtype = dtype(graph, members)?;
     let size = |k: usize| match Fold::of(&graph.steps[members[k]].op) {
         Some(_) => operands(k)[0].1.len(),
         None => graph.steps[members[k]].avals[0].shape.numel(),
@@ -157,7 +167,8 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
             return None;
         }
         for (base, view) in operands(k) {
-            if place(*base).is_some() && !view.is_flat() && !agree(view.repeats()) {
+            let whole = || view.is_whole(&graph.aval(*base).shape);
+            if place(*base).is_some() && !whole() && !agree(view.repeats()) {
                 return None;
             }
         }
@@ -186,10 +197,11 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
             _ => return None,
         };
         for (base, view) in operands(k) {
+            let shape = graph.aval(*base).shape;
             let fits = match (place(*base).map(|p| levels[p]), own) {
-                (None, _) => true,
-                (Some(Level::Full), Level::Full) | (Some(Level::Row), Level::Row) => view.is_flat(),
-                (Some(Level::Row), Level::Full) => view.rows(cols).is_some_and(|v| v.is_flat()),
+                (None, _) => !view.is_padded() || repeated(graph, *base).is_none(),
+                (Some(Level::Full), Level::Full) | (Some(Level::Row), Level::Row) => view.is_whole(&shape),
+                (Some(Level::Row), Level::Full) => view.rows(cols).is_some_and(|v| v.is_whole(&shape)),
                 _ => false,
             };
             if !fits {
@@ -210,7 +222,62 @@ pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> O
         whole |= is_rowwise(&step.op);
         levels.push(level);
     }
-    (!whole || cols <= LONGEST_ROW).then_some(Layout { dtype, rows, cols, whole, levels })
+    let shifted = false;
+    (!whole || cols <= LONGEST_ROW).then_some(Layout { dtype, rows, cols, whole, shifted, levels })
+}
+
+/// The layout of operations that read each other at other places: slices and pads in row-major order. A tile then computes a few
+/// elements of its neighbours again, and so many only that it hardly takes longer.
+fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout> {
+    let dtype = dtype(graph, members)?;
+    let mut levels = Vec::with_capacity(members.len());
+    let (mut least, mut most) = (usize::MAX, 1);
+    for &m in members {
+        let step = &graph.steps[m];
+        let fold = Fold::of(&step.op);
+        let size = if fold.is_some() { operands[m][0].1.len() } else { step.avals[0].shape.numel() };
+        (least, most) = (least.min(size), most.max(size));
+        // What is reduced is complete only at the end.
+        let total = |axes| matches!(reduced(&graph.aval(step.args[0]).shape, axes), Some(Reduced::All));
+        levels.push(match fold {
+            None => Level::Full,
+            Some((_, axes)) if total(axes) => Level::Total,
+            Some(_) => return None,
+        });
+    }
+    if most.checked_sub(least)? > MOST_BEYOND {
+        return None;
+    }
+    // How far beyond a tile each value is needed, before it and after.
+    let mut beyond = vec![(0isize, 0isize); members.len()];
+    for (k, &m) in members.iter().enumerate().rev() {
+        let (before, after) = beyond[k];
+        if before + after > MOST_BEYOND as isize {
+            return None;
+        }
+        for (base, view) in &operands[m] {
+            let place = match *base {
+                Ref::Step(k, _) => members.binary_search(&k).ok(),
+                _ => None,
+            };
+            match place {
+                Some(p) if levels[p] == Level::Full => {
+                    let by = view.shift(&graph.aval(*base).shape)?.by;
+                    beyond[p] = (beyond[p].0.max(before - by), beyond[p].1.max(after + by));
+                }
+                None if !view.is_padded() || repeated(graph, *base).is_none() => {}
+                _ => return None,
+            }
+        }
+    }
+    Some(Layout { dtype, rows: 1, cols: most, whole: false, shifted: true, levels })
+}
+
+/// The one float type of some operations; `None` if there are several.
+fn dtype(graph: &Graph, members: &[usize]) -> Option<DType> {
+    let steps = members.iter().map(|&m| &graph.steps[m]);
+    let all = steps.flat_map(|s| s.args.iter().map(|&a| graph.aval(a).dtype).chain([s.avals[0].dtype]));
+    Some(common(all.filter(|d| d.is_float()))?.unwrap_or(DType::F32))
 }
 
 /// The one type that all have; `None` if they differ.

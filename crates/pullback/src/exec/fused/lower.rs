@@ -7,7 +7,7 @@
 use super::Real;
 use super::function::Function;
 use super::layout::{Fold, Layout, Level, is_rowwise, repeated};
-use super::view::{Operands, View};
+use super::view::{Exact, Operands, Shift, View};
 use crate::DType;
 use crate::graph::{Graph, Ref};
 use crate::ops::Op;
@@ -18,13 +18,15 @@ pub(super) type Id = usize;
 /// How a value comes about.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Node {
-    Number(f64),
+    Number(Exact),
     Load(usize),
     Map(Function, [Id; 3]),
     /// The reduction of each row.
     Fold(Fold, Id),
     /// The same value on a higher level.
     Spread(Id),
+    /// The same value at other places.
+    Shift(Id, Shift),
 }
 
 /// What is read of an input.
@@ -34,6 +36,8 @@ pub(super) struct Load {
     pub truth: bool,
     pub view: View,
     pub reach: Reach,
+    /// A tile reads elements beyond its own.
+    pub beyond: bool,
 }
 
 /// Which places of the iteration space have elements of their own.
@@ -54,11 +58,23 @@ pub(super) enum Sink {
     Fold(Fold, Level),
 }
 
+/// An output of the group: a value, what becomes of it, on which level, and of how many elements.
+pub(super) struct Output {
+    pub value: Id,
+    pub sink: Sink,
+    pub level: Level,
+    pub len: usize,
+}
+
 /// The values of a group in the order of their computation.
 pub(super) struct Values<F> {
     pub nodes: Vec<(Node, Level)>,
     pub loads: Vec<Load>,
-    pub sinks: Vec<(Id, Sink, Level)>,
+    pub sinks: Vec<Output>,
+    /// The elements of a value that has one for each place.
+    pub size: usize,
+    /// Values have lengths of their own, and are read at other places.
+    pub shifted: bool,
     /// Row values are spread before they meet a full one: the rows are too short for a loop each.
     narrow: bool,
     float: std::marker::PhantomData<F>,
@@ -82,6 +98,8 @@ pub(super) fn lower<F: Real>(
         nodes: Vec::new(),
         loads: Vec::new(),
         sinks: Vec::new(),
+        size: layout.rows * layout.cols,
+        shifted: layout.shifted,
         narrow: spans && layout.cols < NARROW,
         float: std::marker::PhantomData,
     };
@@ -96,12 +114,15 @@ pub(super) fn lower<F: Real>(
         let mut x = Vec::with_capacity(3);
         for (base, view) in &operands[m] {
             x.push(match (member(*base), *base) {
+                (Some(p), _) if layout.shifted => {
+                    values.shift(result[p], view.shift(&graph.aval(*base).shape)?)
+                }
                 (Some(p), _) => result[p],
                 (None, Ref::Input(input)) => {
                     let truth = graph.inputs[input].dtype == DType::Bool;
                     values.load(input, truth, view.clone(), layout)
                 }
-                (None, other) => values.push(Node::Number(repeated(graph, other)?), Level::One),
+                (None, other) => values.number_of(repeated(graph, other)?),
             });
         }
         let mut last = None;
@@ -109,9 +130,8 @@ pub(super) fn lower<F: Real>(
             (Op::Cast(c), _) if c.to == DType::Bool => values.map(Function::IsTrue, &x),
             (Op::Cast(_), _) => x[0],
             (Op::Clamp(c), _) => {
-                let bound = |v: f64| Node::Number(F::from_f64(v).into());
-                let (low, high) =
-                    (values.push(bound(c.low), Level::One), values.push(bound(c.high), Level::One));
+                let mut bound = |v: f64| values.number_of(F::from_f64(v).into());
+                let (low, high) = (bound(c.low), bound(c.high));
                 let above = values.map(Function::Maximum, &[x[0], low]);
                 values.map(Function::Minimum, &[above, high])
             }
@@ -125,7 +145,8 @@ pub(super) fn lower<F: Real>(
                 Some((fold, _)) => {
                     last = Some((fold, level));
                     // What is reduced to one number may be a value of the rows.
-                    let rows = level == Level::Total && operands[m][0].1.len() < layout.rows * layout.cols;
+                    let rows =
+                        level == Level::Total && !layout.shifted && operands[m][0].1.len() < values.size;
                     values.spread(x[0], if rows { Level::Row } else { Level::Full })
                 }
             },
@@ -134,15 +155,18 @@ pub(super) fn lower<F: Real>(
     }
     for &out in &graph.outputs {
         let k = member(out)?;
-        let sink = match finals[k] {
-            Some((fold, to)) => (result[k], Sink::Fold(fold, to), to),
+        let output = match finals[k] {
+            Some((fold, level)) => {
+                let len = operands[members[k]][0].1.len();
+                Output { value: result[k], sink: Sink::Fold(fold, level), level, len }
+            }
             None => {
-                let level = layout.levels[k];
-                let truth = graph.aval(out).dtype == DType::Bool;
-                (values.spread(result[k], level), Sink::Store { truth }, level)
+                let (level, aval) = (layout.levels[k], graph.aval(out));
+                let sink = Sink::Store { truth: aval.dtype == DType::Bool };
+                Output { value: values.spread(result[k], level), sink, level, len: aval.shape.numel() }
             }
         };
-        values.sinks.push(sink);
+        values.sinks.push(output);
     }
     Some(values.combined().alive())
 }
@@ -154,9 +178,13 @@ impl<F: Real> Values<F> {
 
     fn number(&self, x: Id) -> Option<f64> {
         match self.nodes[x].0 {
-            Node::Number(v) => Some(v),
+            Node::Number(v) => Some(v.get()),
             _ => None,
         }
+    }
+
+    fn number_of(&mut self, number: f64) -> Id {
+        self.push(Node::Number(Exact::new(number)), Level::One)
     }
 
     /// A new value, or an equal one that is there already.
@@ -174,10 +202,33 @@ impl<F: Real> Values<F> {
         if self.level(x) >= level { x } else { self.push(Node::Spread(x), level) }
     }
 
+    /// A value at other places; one number is the same at all of them, but for those that a pad adds.
+    fn shift(&mut self, x: Id, shift: Shift) -> Id {
+        let stays = shift.is_full() && (shift.by == 0 || self.level(x) < Level::Full);
+        if stays {
+            return x;
+        }
+        // A factor comes after the shift, where a sum may take it up, unless it changes what the pad adds.
+        if let (Node::Map(Function::Mul, [a, c, _]), Level::Full) = self.nodes[x]
+            && let Some(factor) = self.number(c)
+        {
+            let zero = Shift { fill: Exact::new(0.0), ..shift };
+            let fill: f64 = Function::Mul.fold(&[F::ZERO, F::from_f64(factor)]).into();
+            if shift.is_full() || Exact::new(fill) == shift.fill {
+                let moved = self.shift(a, zero);
+                return self.map(Function::Mul, &[moved, c]);
+            }
+        }
+        let full = self.spread(x, Level::Full);
+        self.push(Node::Shift(full, shift), Level::Full)
+    }
+
     fn load(&mut self, input: usize, truth: bool, view: View, layout: &Layout) -> Id {
         let size = view.len();
-        let (view, reach) = if view.axes.iter().all(|a| a.1.is_none()) {
-            (View::default(), Reach::One)
+        let (view, reach) = if let Some(one) = view.one() {
+            (one, Reach::One)
+        } else if layout.shifted {
+            (view, Reach::Full)
         } else if size != layout.rows * layout.cols {
             (view, Reach::Row)
         } else if let Some(rows) = view.rows(layout.cols) {
@@ -187,7 +238,7 @@ impl<F: Real> Values<F> {
         } else {
             (view, Reach::Full)
         };
-        let load = Load { input, truth, view, reach };
+        let load = Load { input, truth, view, reach, beyond: false };
         let at = self.loads.iter().position(|l| *l == load).unwrap_or_else(|| {
             self.loads.push(load);
             self.loads.len() - 1
@@ -262,7 +313,7 @@ impl<F: Real> Values<F> {
         use Function::*;
         let known: Vec<F> = x.iter().map_while(|&x| self.number(x)).map(F::from_f64).collect();
         if known.len() == x.len() {
-            return Some(self.push(Node::Number(f.fold(&known).into()), Level::One));
+            return Some(self.number_of(f.fold(&known).into()));
         }
         let (a, b) = (x[0], *x.get(1).unwrap_or(&NONE));
         let number = |x: Id| if x == NONE { None } else { self.number(x) };
@@ -278,7 +329,7 @@ impl<F: Real> Values<F> {
             (Mul, _, Some(-1.0), ..) => self.map(Neg, &[a]),
             (Mul | Add, Some(_), None, ..) => self.map(f, &[b, a]),
             (Div, _, Some(c), ..) if power_of_two(c) => {
-                let inverse = self.push(Node::Number(1.0 / c), Level::One);
+                let inverse = self.number_of(1.0 / c);
                 self.map(Mul, &[a, inverse])
             }
             (Neg, .., Some(a), _) => a,
@@ -292,11 +343,11 @@ impl<F: Real> Values<F> {
                 self.map(Neg, &[product])
             }
             (Sub, .., Some(x), _) if x == b => {
-                let twice = self.push(Node::Number(-2.0), Level::One);
+                let twice = self.number_of(-2.0);
                 self.map(Mul, &[x, twice])
             }
             (Add, ..) if a == b => {
-                let twice = self.push(Node::Number(2.0), Level::One);
+                let twice = self.number_of(2.0);
                 self.map(Mul, &[a, twice])
             }
             (Add, .., Some(a), None) => self.map(Sub, &[b, a]),
@@ -304,7 +355,7 @@ impl<F: Real> Values<F> {
             (Sub, .., Some(b)) => self.map(Add, &[a, b]),
             (Mul | Div, .., Some(a), Some(b)) => self.map(f, &[a, b]),
             (Mul, _, Some(c), Some(a), _) => {
-                let c = self.push(Node::Number(-c), Level::One);
+                let c = self.number_of(-c);
                 self.map(Mul, &[a, c])
             }
             (Mul, .., Some(a), _) => self.map(NegMul, &[a, b]),
@@ -318,7 +369,7 @@ impl<F: Real> Values<F> {
     fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|(node, _)| node.operands().for_each(|x| uses[x] += 1));
-        self.sinks.iter().for_each(|(x, ..)| uses[*x] += 1);
+        self.sinks.iter().for_each(|s| uses[s.value] += 1);
         uses
     }
 
@@ -347,14 +398,14 @@ impl<F: Real> Values<F> {
             let node = joined.map_or_else(|| node.with_operands(to), |(f, args)| Node::Map(f, args));
             moved.push(out.push(node, level));
         }
-        out.sinks.iter_mut().for_each(|(x, ..)| *x = moved[*x]);
+        out.sinks.iter_mut().for_each(|s| s.value = moved[s.value]);
         out
     }
 
     /// Without the values that nothing uses.
     fn alive(self) -> Values<F> {
         let mut live = vec![false; self.nodes.len()];
-        self.sinks.iter().for_each(|(x, ..)| live[*x] = true);
+        self.sinks.iter().for_each(|s| live[s.value] = true);
         for k in (0..self.nodes.len()).rev() {
             if live[k] {
                 self.nodes[k].0.operands().for_each(|x| live[x] = true);
@@ -366,7 +417,7 @@ impl<F: Real> Values<F> {
             place[k] = out.nodes.len();
             out.nodes.push((node.with_operands(|x| if x == NONE { NONE } else { place[x] }), level));
         }
-        out.sinks.iter_mut().for_each(|(x, ..)| *x = place[*x]);
+        out.sinks.iter_mut().for_each(|s| s.value = place[s.value]);
         out
     }
 }
@@ -405,7 +456,7 @@ impl Node {
         let all = match *self {
             Node::Number(_) | Node::Load(_) => [NONE; 3],
             Node::Map(_, x) => x,
-            Node::Fold(_, x) | Node::Spread(x) => [x, NONE, NONE],
+            Node::Fold(_, x) | Node::Spread(x) | Node::Shift(x, _) => [x, NONE, NONE],
         };
         all.into_iter().filter(|&x| x != NONE)
     }
@@ -416,6 +467,7 @@ impl Node {
             Node::Map(f, x) => Node::Map(f, x.map(to)),
             Node::Fold(f, x) => Node::Fold(f, to(x)),
             Node::Spread(x) => Node::Spread(to(x)),
+            Node::Shift(x, shift) => Node::Shift(to(x), shift),
         }
     }
 }

@@ -14,6 +14,8 @@ mod run;
 pub(crate) mod view;
 
 #[cfg(test)]
+mod shifts;
+#[cfg(test)]
 mod tests;
 
 use crate::DType;
@@ -37,7 +39,7 @@ use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
-use view::{is_view, operands};
+use view::{moved, operands};
 
 /// The floats that programs compute with.
 pub(crate) trait Real: Float + Pod + Into<f64> {
@@ -117,7 +119,8 @@ enum AnyCode {
 impl Program {
     /// Compiles a graph of elementwise operations and reductions over one iteration space; an error if it is not one.
     pub fn new(graph: &Graph) -> Result<Program> {
-        let members: Vec<usize> = (0..graph.len()).filter(|&k| !is_view(&graph.steps[k].op)).collect();
+        let members: Vec<usize> =
+            (0..graph.len()).filter(|&k| moved(graph, &graph.steps[k]).is_none()).collect();
         let fits = members.iter().all(|&k| layout::is_member(graph, k));
         let operands = operands(graph);
         let layout = if fits { layout::layout(graph, &operands, &members) } else { None };
@@ -157,13 +160,22 @@ impl Program {
             AnyCode::F64(c) => &c.loads,
         };
         let mut reads = loads.iter().filter(|l| l.input == input);
+        let shape = &self.inputs[input].shape;
         self.full[output]
             && self.inputs[input].dtype == self.outputs[output].dtype
-            && reads.all(|l| l.reach == Reach::Full && l.view.is_flat())
+            && reads.all(|l| l.reach == Reach::Full && !l.beyond && l.view.is_whole(shape))
     }
 
     /// How this group can follow a matrix product that is one of its inputs, if it can: the product is made where a result will be.
     pub fn lead(&self, input: usize) -> Option<Lead> {
+        let shifted = match &self.code {
+            AnyCode::F32(c) => c.shifted,
+            AnyCode::F64(c) => c.shifted,
+        };
+        // A shifted read may be of rows that are not made yet.
+        if shifted {
+            return None;
+        }
         let output = (0..self.outputs.len()).find(|&o| self.may_share(o, input))?;
         self.geometry.block_elements().map(|_| Lead { input, output })
     }

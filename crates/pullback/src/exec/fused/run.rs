@@ -1,6 +1,6 @@
 //! Running a program: block by block, tile by tile, instruction by instruction.
 
-use super::code::{Action, Code, Instruction, Operand, Place};
+use super::code::{Action, Code, Instruction, Operand, Place, Shifted};
 use super::function::Loops;
 use super::gather::Bound;
 use super::geometry::{Geometry, Rectangle};
@@ -160,7 +160,7 @@ fn tree<F: Real>(fold: Fold, all: &mut [F], width: usize) {
 impl<F: Real> Run<'_, F> {
     /// Elements of a register, with a little more so that registers do not lie a multiple of the page size apart.
     fn pitch(&self) -> usize {
-        self.shape.tile_size().next_multiple_of(16) + 16
+        (self.shape.tile_size() + self.code.beyond).next_multiple_of(16) + 16
     }
 
     fn row_pitch(&self) -> usize {
@@ -183,6 +183,8 @@ impl<F: Real> Run<'_, F> {
 /// What one thread needs for its blocks.
 struct Worker<'a, F: 'static> {
     run: &'a Run<'a, F>,
+    /// Values have spans of their own.
+    shifted: bool,
     /// The register of each slot.
     home: SmallVec<[*mut F; 32]>,
     /// Where each slot is now: in its register, or where an input or output has it.
@@ -215,14 +217,15 @@ impl<'a, F: Real> Worker<'a, F> {
         });
         let columns = columns.collect();
         let place = |p: &Place| match *p {
-            Place::Full(r) => after(memory, r * run.pitch()),
+            Place::Full(r, before) => after(memory, r * run.pitch()).wrapping_offset(before as isize),
             Place::Row(r) => after(rows, r * run.row_pitch()),
             Place::Number(k) => (&raw const code.numbers[k]).cast_mut(),
             Place::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
+            Place::Shared => std::ptr::null_mut(),
         };
         let home: SmallVec<[*mut F; 32]> = code.places.iter().map(place).collect();
         let tiles = SmallVec::from_elem(SmallVec::new(), code.accumulators.len());
-        Worker { run, at: home.clone(), home, stages, columns, tiles }
+        Worker { run, shifted: code.shifted, at: home.clone(), home, stages, columns, tiles }
     }
 
     fn block(&mut self, number: usize) {
@@ -244,8 +247,7 @@ impl<'a, F: Real> Worker<'a, F> {
                 if let Place::Output(o) = *place
                     && !self.run.staged[o]
                 {
-                    // SAFETY: the output has all elements of the iteration space.
-                    self.at[slot] = unsafe { self.output(o, tile.rows.start * shape.cols + tile.cols.start) };
+                    self.at[slot] = self.output(o, self.start(&tile));
                 }
             }
             // SAFETY: slots were set for this tile, or are set by its instructions before they are read.
@@ -254,8 +256,9 @@ impl<'a, F: Real> Worker<'a, F> {
             for &(o, stage) in &self.stages {
                 // SAFETY: the tile of the output, all of whose other readers are done.
                 unsafe {
-                    let to = self.output::<F>(o, tile.rows.start * shape.cols + tile.cols.start);
-                    std::ptr::copy_nonoverlapping(stage, to, size);
+                    let at = self.start(&tile);
+                    let size = size.min(code.lengths[o].saturating_sub(at));
+                    std::ptr::copy_nonoverlapping(stage, self.output::<F>(o, at), size);
                 }
             }
             if tile.cols.end == block.cols.end {
@@ -265,55 +268,68 @@ impl<'a, F: Real> Worker<'a, F> {
         self.end_block(&block, number);
     }
 
-    /// # Safety
-    /// The output has elements of type `T`, and more than `at` of them.
-    unsafe fn output<T>(&self, output: usize, at: usize) -> *mut T {
-        // SAFETY: by the caller's promise.
-        unsafe { self.run.outputs[output].cast::<T>().add(at) }
+    /// The first element of a tile.
+    fn start(&self, tile: &Rectangle) -> usize {
+        tile.rows.start * self.run.shape.cols + tile.cols.start
+    }
+
+    /// Where element `at` of an output of type `T` is, or would be.
+    fn output<T>(&self, output: usize, at: usize) -> *mut T {
+        self.run.outputs[output].cast::<T>().wrapping_add(at)
     }
 
     /// # Safety
     /// Slots point to as many elements as a tile has on their level, and the result of an instruction lies apart from its operands.
     unsafe fn step(&mut self, i: &Instruction<F>, tile: &Rectangle, block: &Rectangle) {
         let (height, width) = (tile.rows.len(), tile.cols.len());
-        let size = if i.level == Level::Full { height * width } else { height };
-        let first = self.at.get(i.x[0].slot).copied().unwrap_or(std::ptr::null_mut());
+        // The first place relative to the tile, and how many.
+        let (mut lead, mut size) = (0, if i.level == Level::Full { height * width } else { height });
+        if self.shifted && i.level == Level::Full {
+            (lead, size) = i.span.within(self.start(tile), size);
+            if size == 0 {
+                return;
+            }
+        }
+        let first = || self.at[i.x[0].slot].wrapping_offset(lead);
+        let to = || self.at[i.to].wrapping_offset(lead);
         // SAFETY: by the caller's promise.
         unsafe {
             match i.action {
                 Action::Map(loops) => {
-                    let by_row = i.level == Level::Full && i.x.iter().any(|x| x.level == Level::Row);
+                    let full = i.level == Level::Full && height > 1;
+                    let by_row = full && i.x.iter().any(|x| x.level == Level::Row);
                     if !by_row {
-                        return self.map(loops, i, 0, 0, size);
+                        return self.map(loops, i, lead, 0, size);
                     }
-                    (0..height).for_each(|r| self.map(loops, i, r * width, r, width));
+                    (0..height).for_each(|r| self.map(loops, i, (r * width) as isize, r, width));
                 }
                 Action::SinCos(cos) => loop_sincos(
-                    slice(first, size),
-                    slice_mut(self.at[i.to], size),
-                    slice_mut(self.at[cos], size),
+                    slice(first(), size),
+                    slice_mut(to(), size),
+                    slice_mut(self.at[cos].wrapping_offset(lead), size),
                 ),
                 Action::Fold(fold) => {
-                    let rows = slice(first, height * width).chunks_exact(width);
-                    let out = slice_mut(self.at[i.to], height);
+                    let rows = slice(first(), height * width).chunks_exact(width);
+                    let out = slice_mut(to(), height);
                     out.iter_mut().zip(rows).for_each(|(o, row)| *o = F::fold(fold, row));
                 }
                 Action::Spread => {
-                    let out = slice_mut(self.at[i.to], size);
+                    let x = self.at[i.x[0].slot];
                     match i.x[0].level {
-                        Level::Row => {
-                            let rows = out.chunks_exact_mut(width).zip(slice(first, height));
+                        Level::Row if height > 1 => {
+                            let rows = slice_mut(to(), size).chunks_exact_mut(width).zip(slice(x, height));
                             rows.for_each(|(row, &v)| row.fill(v));
                         }
-                        _ => out.fill(*first),
+                        _ => slice_mut(to(), size).fill(*x),
                     }
                 }
-                Action::Load(l) => self.load(l, i.to, tile),
+                Action::Shift(s) => self.shift(&self.run.code.shifts[s], i, self.start(tile), lead, size),
+                Action::Load(l) => self.load(l, i.to, lead, size, tile),
                 Action::Store { output, truth } => {
-                    self.store(output, truth, slice(first, size), i.level, tile)
+                    self.store(output, truth, slice(first(), size), i.level, tile)
                 }
                 Action::Accumulate(k) => {
-                    let (a, x) = (&self.run.code.accumulators[k], slice(first, size));
+                    let (a, x) = (&self.run.code.accumulators[k], slice(first(), size));
                     match a.to {
                         Level::Columns => {
                             let to = self.columns[k].add(tile.cols.start - block.cols.start);
@@ -332,7 +348,7 @@ impl<'a, F: Real> Worker<'a, F> {
     /// The output has the elements of the tile.
     unsafe fn store(&self, output: usize, truth: bool, x: &[F], level: Level, tile: &Rectangle) {
         let at = match level {
-            Level::Full => tile.rows.start * self.run.shape.cols + tile.cols.start,
+            Level::Full => self.start(tile),
             // The other tiles of a long row have the same to say.
             _ if tile.cols.start > 0 => return,
             _ => tile.rows.start,
@@ -350,43 +366,82 @@ impl<'a, F: Real> Worker<'a, F> {
         }
     }
 
+    /// The `size` elements of an input from `lead` on, counted from the tile's first.
+    ///
     /// # Safety
-    /// The input has the elements of the tile.
-    unsafe fn load(&mut self, l: usize, to: usize, tile: &Rectangle) {
-        let (height, width) = (tile.rows.len(), tile.cols.len());
+    /// The input has these elements, and the slot's register holds them.
+    unsafe fn load(&mut self, l: usize, to: usize, lead: isize, size: usize, tile: &Rectangle) {
         let (bound, reach) = (&self.run.loads[l], self.run.code.loads[l].reach);
-        let (at, n) = match reach {
-            Reach::One => (0, 1),
-            Reach::Row => (tile.rows.start, height),
-            Reach::Column => (tile.cols.start, width),
-            Reach::Full => (tile.rows.start * self.run.shape.cols + tile.cols.start, height * width),
+        let (at, size, copies) = match reach {
+            Reach::One => (0, 1, 1),
+            Reach::Column => (tile.cols.start, tile.cols.len(), tile.rows.len()),
+            Reach::Row => (tile.rows.start, size, 1),
+            Reach::Full => (self.start(tile), size, 1),
         };
-        let copies = if reach == Reach::Column { height } else { 1 };
-        if let Some(there) = bound.in_place::<F>(at).filter(|_| copies == 1) {
+        let from = at.wrapping_add_signed(lead);
+        if let Some(there) = bound.in_place::<F>(at, (from, from + size)).filter(|_| copies == 1) {
             self.at[to] = there.cast_mut();
             return;
         }
-        let register = self.home[to];
-        self.at[to] = register;
-        // SAFETY: by the caller's promise; the register holds a tile.
+        self.at[to] = self.home[to];
+        let register = self.home[to].wrapping_offset(lead);
+        // SAFETY: by the caller's promise.
         unsafe {
-            bound.gather(at, slice_mut(register, n));
-            (1..copies).for_each(|r| std::ptr::copy_nonoverlapping(register, register.add(r * width), width));
+            bound.gather(from, slice_mut(register, size));
+            (1..copies).for_each(|r| std::ptr::copy_nonoverlapping(register, register.add(r * size), size));
+        }
+    }
+
+    /// A value at other places: where it is, if all of these have elements of it, or can be filled there; else a copy.
+    ///
+    /// # Safety
+    /// The value has these elements, and the register of the value or that of the slot holds all places.
+    unsafe fn shift(
+        &mut self,
+        Shifted { shift, beside }: &Shifted,
+        i: &Instruction<F>,
+        at: usize,
+        lead: isize,
+        size: usize,
+    ) {
+        let there = self.at[i.x[0].slot].wrapping_offset(shift.by);
+        let first = at.wrapping_add_signed(lead);
+        let clip = |place: usize| place.saturating_sub(first).min(size);
+        let inside = clip(shift.inside.0)..clip(shift.inside.1);
+        self.at[i.to] = if inside.len() == size || *beside { there } else { self.home[i.to] };
+        if inside.len() == size {
+            return;
+        }
+        let fill = F::from_f64(shift.fill.get());
+        let out = self.at[i.to].wrapping_offset(lead);
+        // SAFETY: by the caller's promise.
+        unsafe {
+            if *beside {
+                slice_mut(out, inside.start).fill(fill);
+                slice_mut(out.wrapping_add(inside.end), size - inside.end).fill(fill);
+                return;
+            }
+            let out = slice_mut(out, size);
+            out.fill(fill);
+            if !inside.is_empty() {
+                let from = there.wrapping_offset(lead + inside.start as isize);
+                out[inside.clone()].copy_from_slice(slice(from, inside.len()));
+            }
         }
     }
 
     /// # Safety
     /// As in [`step`](Worker::step); `row` is that of the row values.
-    unsafe fn map(&self, loops: Loops<F>, i: &Instruction<F>, at: usize, row: usize, n: usize) {
+    unsafe fn map(&self, loops: Loops<F>, i: &Instruction<F>, at: isize, row: usize, n: usize) {
         let is_vector = |x: Operand| x.level == i.level;
         // SAFETY: by the caller's promise.
         unsafe {
-            let vector = |k: usize| slice(self.at[i.x[k].slot].add(at), n);
+            let vector = |k: usize| slice(self.at[i.x[k].slot].wrapping_offset(at), n);
             let number = |k: usize| match i.x[k].level {
                 Level::Row => *self.at[i.x[k].slot].add(row),
                 _ => *self.at[i.x[k].slot],
             };
-            let out = slice_mut(self.at[i.to].add(at), n);
+            let out = slice_mut(self.at[i.to].wrapping_offset(at), n);
             match loops {
                 Loops::One(f) => f(vector(0), out),
                 Loops::Two { both, right, left } => match (is_vector(i.x[0]), is_vector(i.x[1])) {

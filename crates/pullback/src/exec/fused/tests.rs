@@ -25,7 +25,7 @@ pub(crate) fn run(graph: &Graph, inputs: &[Tensor]) -> Vec<Tensor> {
     graph.outputs.iter().map(|a| value(a, &values)).collect()
 }
 
-fn run_group(group: &Fused, x: &[Tensor]) -> Vec<Tensor> {
+pub(super) fn run_group(group: &Fused, x: &[Tensor]) -> Vec<Tensor> {
     let types = group.signature().unwrap();
     let mut data: Vec<Data> = types.iter().map(|_| Data::Gone).collect();
     let mut outputs: Vec<Output> =
@@ -47,7 +47,12 @@ fn tolerance(dtype: DType) -> f64 {
 }
 
 /// Fuses a function into `groups` groups and nothing else, and compares it with the single operations. Gives the fused graph.
-fn check(name: &str, groups: usize, f: impl Fn(&[Tensor]) -> Vec<Tensor>, inputs: &[Tensor]) -> Graph {
+pub(super) fn check(
+    name: &str,
+    groups: usize,
+    f: impl Fn(&[Tensor]) -> Vec<Tensor>,
+    inputs: &[Tensor],
+) -> Graph {
     let graph = traced(&f, inputs);
     let fused = fuse(&graph).unwrap();
     fused.verify().unwrap();
@@ -56,7 +61,7 @@ fn check(name: &str, groups: usize, f: impl Fn(&[Tensor]) -> Vec<Tensor>, inputs
     let left: Vec<&str> = fused
         .steps
         .iter()
-        .filter(|s| !is_view(&s.op) && !matches!(s.op, Op::Block(_)))
+        .filter(|s| !s.op.is_view() && !matches!(s.op, Op::Block(_)))
         .map(|s| s.op.name())
         .collect();
     assert_eq!((count, left.as_slice()), (groups, &[] as &[&str]), "{name}: {graph} became {fused}");
@@ -64,7 +69,7 @@ fn check(name: &str, groups: usize, f: impl Fn(&[Tensor]) -> Vec<Tensor>, inputs
     fused
 }
 
-fn compare(name: &str, expected: &[Tensor], found: &[Tensor]) {
+pub(super) fn compare(name: &str, expected: &[Tensor], found: &[Tensor]) {
     for (k, (e, y)) in expected.iter().zip(found).enumerate() {
         assert_eq!((e.dtype(), e.shape()), (y.dtype(), y.shape()), "{name}: output {k}");
         let (e64, y64) = (e.cast(DType::F64).to_vec::<f64>(), y.cast(DType::F64).to_vec::<f64>());
@@ -77,11 +82,11 @@ fn compare(name: &str, expected: &[Tensor], found: &[Tensor]) {
     }
 }
 
-fn draw(seed: u64, shape: &[usize], dtype: DType) -> Tensor {
+pub(super) fn draw(seed: u64, shape: &[usize], dtype: DType) -> Tensor {
     Draw::new(Domain::any, shape).tensor(Key::new(seed), dtype)
 }
 
-fn bits(t: &Tensor) -> Vec<u64> {
+pub(super) fn bits(t: &Tensor) -> Vec<u64> {
     t.to_vec::<f64>().iter().map(|v| v.to_bits()).collect()
 }
 
@@ -179,7 +184,7 @@ fn broadcasts_of_every_kind_are_read_in_place() {
         let fused = fuse(&graph).unwrap();
         compare("broadcast", &f(&x), &run(&fused, &x));
         // The function of a scalar, and of a row, may stand apart.
-        assert!(fused.steps.iter().filter(|s| !is_view(&s.op)).count() <= 3, "{fused}");
+        assert!(fused.steps.iter().filter(|s| !s.op.is_view()).count() <= 3, "{fused}");
     }
 }
 

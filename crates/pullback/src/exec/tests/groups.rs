@@ -101,3 +101,51 @@ fn a_step_of_a_loop_takes_no_memory() {
     };
     assert_eq!(requests(5), requests(50));
 }
+
+/// A step of Runge and Kutta's method of second order for `y[k]' = x[k] y[k - 1]`.
+fn step(x: &Tensor, y: &Tensor) -> Tensor {
+    let n = x.shape()[0];
+    let zero = Tensor::zeros([1]);
+    let moved = |k: &Tensor, h: f64| y + Tensor::concat(&[&zero, &(k * h)], 0);
+    moved(&(x * moved(&(x * y.slice(..n)), 0.25).slice(..n)), 0.5)
+}
+
+#[test]
+fn neighbours_are_read_before_they_are_overwritten() {
+    // Several tiles, the inputs handed over, and many values in few slots.
+    let n = 3000;
+    let x =
+        [Tensor::uniform(Key::new(1), [n], DType::F64), Tensor::uniform(Key::new(2), [n + 1], DType::F64)];
+    let slopes = |x: &[Tensor]| {
+        let loss = |p: &[Tensor; 2]| {
+            let last = (0..8).fold(p[1].clone(), |y, _| step(&p[0], &y));
+            (last.square() * &x[1]).sum()
+        };
+        grad(loss)(&[x[0].clone(), x[1].clone()]).to_vec()
+    };
+    let g = fuse(&graph(&x, slopes)).unwrap();
+    let expected = apart(&g, &x);
+    let plan = Plan::new(&g, &[0, 1]).unwrap();
+    for _ in 0..2 {
+        let copies = x.iter().map(|t| Tensor::concat(std::slice::from_ref(t), 0)).collect();
+        same(&plan.run_owned(copies).unwrap(), &expected, "handed over");
+        same(&plan.run(&x).unwrap(), &expected, "held");
+    }
+}
+
+#[test]
+fn a_checkpointed_step_is_one_kernel_on_each_way() {
+    let x = [Tensor::uniform(Key::new(1), [40], DType::F64), Tensor::uniform(Key::new(2), [41], DType::F64)];
+    let slope = |x: &[Tensor; 2]| {
+        let again = checkpoint(|(x, y): &(Tensor, Tensor)| step(x, y));
+        let last = |p: &Tensor| again(&(p.clone(), again(&(p.clone(), x[1].clone())))).square().sum();
+        vec![grad(last)(&x[0])]
+    };
+    let compiled = compile(move |x: &[Tensor; 2]| slope(x));
+    let g = compiled.graph(&x).unwrap().optimize();
+    assert_eq!(g.inputs.len(), 2, "the numbers in a step are no inputs: {g}");
+    let fused = fuse(&g).unwrap();
+    let plan = Plan::new(&fused, &[]).unwrap();
+    assert!(plan.statistics().kernels <= 4, "{fused}");
+    same(&plan.run(&x).unwrap(), &apart(&fused, &x), "checkpointed");
+}

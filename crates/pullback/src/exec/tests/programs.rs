@@ -26,7 +26,7 @@ pub(super) fn program(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
         let a = values[dice.roll(values.len())].clone();
         let b = values[dice.roll(values.len())].clone();
         let c = values[dice.roll(values.len())].clone();
-        values.push(match dice.roll(22) {
+        values.push(match dice.roll(25) {
             0 => a.sin(),
             1 => &a + &b,
             2 => &a * &b,
@@ -48,6 +48,9 @@ pub(super) fn program(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
             18 => a.zeros_like() + 1.5,
             19 => (&a * 0.5).tanh() * &b - &c,
             20 => stop_gradient(&a).max_axes(1).reshape([4, 1]) * &b,
+            21 => Tensor::concat(&[&a.narrow(0, 1, 3), &(a.narrow(0, 0, 1).zeros_like() + 0.5)], 0),
+            22 => Tensor::concat(&[a.narrow(1, 0, 2).zeros_like(), (&a * 2.0).narrow(1, 1, 2)], 1) + &b,
+            23 => a.reshape([16]).slice(3..11).reshape([2, 4]).sin().broadcast_to([2, 2, 4]).reshape([4, 4]),
             _ => Tensor::full([4, 4], 0.25).cast(a.dtype()) * &a,
         });
     }

@@ -235,6 +235,7 @@ pub(crate) struct StopGradient;
 
 impl Primitive for StopGradient {
     const NAME: &'static str = "stop_gradient";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
@@ -280,6 +281,7 @@ pub(crate) struct Identity;
 
 impl Primitive for Identity {
     const NAME: &'static str = "identity";
+    const VIEW: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })

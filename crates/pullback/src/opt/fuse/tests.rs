@@ -177,3 +177,112 @@ fn what_has_no_common_space_stays_apart() {
     let lines = ["%0 = neg(x0) : i64[4]", "%1 = mul(%0, x0) : i64[4]", "return %1"];
     check("x0: i64[4]", &lines, &lines);
 }
+
+#[test]
+fn slices_and_pads_go_into_the_group() {
+    check(
+        "x0: f64[9], x1: f64[10]",
+        &[
+            "c0 = constant 0.0 : f64[1]",
+            "c1 = constant 0.0 : f64[10]",
+            "%0 = slice(x1) {region: [[0, 1, 9]]} : f64[9]",
+            "%1 = mul(%0, x0) : f64[9]",
+            "%2 = concat(c0, %1) {axis: 0} : f64[10]",
+            "%3 = add(%2, x1) : f64[10]",
+            "%4 = slice(%3) {region: [[1, 1, 9]]} : f64[9]",
+            "%5 = exp(%4) : f64[9]",
+            "%6 = slice_assign(c1, %5) {region: [[0, 1, 9]]} : f64[10]",
+            "%7 = sub(%3, %6) : f64[10]",
+            "return %7",
+        ],
+        &[
+            "%0 = fused(x1, x0) : (f64[10])",
+            "  graph(x0: f64[10], x1: f64[9]) {",
+            "    c0 = constant 0.0 : f64[1]",
+            "    c1 = constant 0.0 : f64[10]",
+            "    %0 = slice(x0) {region: [[0, 1, 9]]} : f64[9]",
+            "    %1 = mul(%0, x1) : f64[9]",
+            "    %2 = concat(c0, %1) {axis: 0} : f64[10]",
+            "    %3 = add(%2, x0) : f64[10]",
+            "    %4 = slice(%3) {region: [[1, 1, 9]]} : f64[9]",
+            "    %5 = exp(%4) : f64[9]",
+            "    %6 = slice_assign(c1, %5) {region: [[0, 1, 9]]} : f64[10]",
+            "    %7 = sub(%3, %6) : f64[10]",
+            "    return %7",
+            "  }",
+            "return %0",
+        ],
+    );
+}
+
+#[test]
+fn a_pad_that_is_needed_outside_stays_and_is_read_through() {
+    check(
+        "x0: f64[4, 3]",
+        &[
+            "c0 = constant 1.0 : f64[4, 1]",
+            "%0 = concat(x0, c0) {axis: 1} : f64[4, 4]",
+            "%1 = exp(%0) : f64[4, 4]",
+            "%2 = neg(%1) : f64[4, 4]",
+            "return %0, %2",
+        ],
+        &[
+            "c0 = constant 1.0 : f64[4, 1]",
+            "%0 = concat(x0, c0) {axis: 1} : f64[4, 4]",
+            "%1 = fused(x0) : (f64[4, 4])",
+            "  graph(x0: f64[4, 3]) {",
+            "    c0 = constant 1.0 : f64[4, 1]",
+            "    %0 = concat(x0, c0) {axis: 1} : f64[4, 4]",
+            "    %1 = exp(%0) : f64[4, 4]",
+            "    %2 = neg(%1) : f64[4, 4]",
+            "    return %2",
+            "  }",
+            "return %0, %1",
+        ],
+    );
+}
+
+#[test]
+fn columns_are_not_shifted_within_a_group() {
+    // The columns of what a group computes do not follow each other: they are read when it is done.
+    let lines = [
+        "%0 = exp(x0) : f64[4, 3]",
+        "%1 = slice(%0) {region: [[0, 1, 4], [1, 1, 2]]} : f64[4, 2]",
+        "%2 = neg(%1) : f64[4, 2]",
+        "return %2",
+    ];
+    check("x0: f64[4, 3]", &lines, &lines);
+}
+
+#[test]
+fn groups_are_made_inside_of_bodies() {
+    let body = |lines: &[&str]| {
+        let head = ["%0 = checkpoint(x0) : (f64[4])", "  graph(x0: f64[4]) {"];
+        let all = head.iter().chain(lines).chain(&["  }", "return %0"]);
+        all.map(|s| s.to_string()).collect::<Vec<_>>()
+    };
+    let before = body(&["    %0 = exp(x0) : f64[4]", "    %1 = sin(%0) : f64[4]", "    return %1"]);
+    let after = body(&[
+        "    %0 = fused(x0) : (f64[4])",
+        "      graph(x0: f64[4]) {",
+        "        %0 = exp(x0) : f64[4]",
+        "        %1 = sin(%0) : f64[4]",
+        "        return %1",
+        "      }",
+        "    return %0",
+    ]);
+    let lines = |all: &[String]| all.iter().map(String::as_str).collect::<Vec<_>>().join("\n");
+    check("x0: f64[4]", &[&lines(&before).replace('\n', "\n  ")], &[&lines(&after).replace('\n', "\n  ")]);
+}
+
+#[test]
+fn parts_of_one_value_that_lie_apart_are_no_siblings() {
+    let lines = [
+        "%0 = slice(x0) {region: [[0, 1, 300]]} : f64[300]",
+        "%1 = exp(%0) : f64[300]",
+        "%2 = slice(x0) {region: [[300, 1, 300]]} : f64[300]",
+        "%3 = sin(%2) : f64[300]",
+        "return %1, %3",
+    ];
+    check("x0: f64[600]", &lines, &lines);
+}

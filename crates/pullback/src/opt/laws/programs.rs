@@ -24,10 +24,26 @@ fn splat(like: &Tensor, number: f64) -> Tensor {
     Tensor::full(like.shape(), number).cast(like.dtype())
 }
 
+/// A matrix of 4 by 4 with a part of it replaced by a number, as slices and concatenations make it.
+fn shifted(dice: &mut Dice, a: &Tensor, number: f64) -> Tensor {
+    let axis = dice.roll(2) as isize;
+    let (start, n) = (dice.roll(2), 1 + dice.roll(3));
+    let part = a.narrow(axis, start, n);
+    let rest = splat(&a.narrow(axis, 0, 4 - n), number);
+    match dice.roll(3) {
+        0 => Tensor::concat(&[&rest, &part], axis),
+        1 => Tensor::concat(&[&part, &rest], axis),
+        _ => {
+            let (one, two) = (rest.narrow(axis, 0, (4 - n) / 2), rest.narrow(axis, 0, (4 - n).div_ceil(2)));
+            Tensor::concat(&[&one, &part, &two], axis)
+        }
+    }
+}
+
 /// A step over matrices of 4 by 4 that is exact for whole numbers, so that sums in any order give the same.
 fn exact_step(dice: &mut Dice, a: &Tensor, b: &Tensor, c: &Tensor) -> Tensor {
     let number = NUMBERS[dice.roll(NUMBERS.len())];
-    match dice.roll(30) {
+    match dice.roll(33) {
         0 => a + b,
         1 => a - b,
         2 => a * number,
@@ -57,6 +73,9 @@ fn exact_step(dice: &mut Dice, a: &Tensor, b: &Tensor, c: &Tensor) -> Tensor {
         26 => stop_gradient(a) + a,
         27 => a.clamp(-2.0, 2.0).square() + a.clamp(-2.0, 2.0) * a.clamp(-2.0, 2.0),
         28 => a.narrow(0, 1, 3).narrow(0, 1, 2).narrow(0, 0, 1) + b,
+        29 => shifted(dice, a, number),
+        30 => shifted(dice, &(a - b), number) + c,
+        31 => Tensor::concat(&[a.narrow(1, 2, 2), b.narrow(1, 0, 2)], 1),
         _ => a.cast(DType::F64).cast(a.dtype()).abs() + (-a).abs(),
     }
 }
@@ -64,7 +83,7 @@ fn exact_step(dice: &mut Dice, a: &Tensor, b: &Tensor, c: &Tensor) -> Tensor {
 /// A step of any kind that no pass but `layout` may change a bit of.
 fn any_step(dice: &mut Dice, a: &Tensor, b: &Tensor, c: &Tensor) -> Tensor {
     let number = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, 8.0, 10.0, f64::INFINITY, f64::NAN][dice.roll(10)];
-    match dice.roll(30) {
+    match dice.roll(32) {
         0 => a.sin(),
         1 => a.exp() + number,
         2 => a.abs() - number,
@@ -94,6 +113,8 @@ fn any_step(dice: &mut Dice, a: &Tensor, b: &Tensor, c: &Tensor) -> Tensor {
         26 => a.tanh().t().t(),
         27 => a.minimum(b).maximum(b),
         28 => a.softmax(-1),
+        29 => shifted(dice, a, number),
+        30 => shifted(dice, &a.abs(), number).maximum(b),
         _ => a.matmul(b).matmul(c),
     }
 }
