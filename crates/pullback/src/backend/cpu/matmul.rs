@@ -29,6 +29,9 @@ struct Matrix<T> {
     column: isize,
 }
 
+// SAFETY: a matrix is only read.
+unsafe impl<T: Sync> Sync for Matrix<T> {}
+
 impl<T> Matrix<T> {
     /// The matrix without its first rows and columns.
     ///
@@ -144,16 +147,44 @@ fn unit(columns: usize) -> usize {
 
 /// A product over the last two axes that is ready to be computed, as a whole or some of its rows.
 pub(crate) struct Prepared<'a, T> {
-    a: View<'a, T>,
-    b: View<'a, T>,
+    /// The factors, and whether each matrix of them is copied before it is read.
+    a: (View<'a, T>, bool),
+    b: (View<'a, T>, bool),
     dims: Dims,
     piece: Piece<T>,
     panel: usize,
     batch: Axes<2>,
 }
 
-/// Columns that lie a multiple of so many bytes apart fall into the same few places of the cache.
+/// Rows or columns that lie a multiple of so many bytes apart fall into the same few places of the cache.
 const CONFLICT: usize = 1024;
+/// Bytes of a row up to which that matters, where rows are read along.
+const SHORT: usize = 512;
+
+/// Whether a copy without gaps is worth making before a matrix is read `times` times. Columns that lie so far apart, `across`, would be
+/// packed line by line for every piece, at half the speed of the product or less.
+fn is_scattered<T>(x: &View<T>, across: bool, times: usize) -> bool {
+    let rank = x.shape.len();
+    let (row, column) = (x.strides[rank - 2], x.strides[rank - 1]);
+    let far =
+        |stride: isize, n: usize| n > 1 && (stride.unsigned_abs() * size_of::<T>()).is_multiple_of(CONFLICT);
+    let (rows, columns) = (x.shape[rank - 2], x.shape[rank - 1]);
+    let along = column.abs() == 1 && far(row, rows) && columns * size_of::<T>() <= SHORT;
+    times >= 8 && (along || (across && row.abs() == 1 && far(column, columns)))
+}
+
+/// Lets `f` have the matrices without gaps, if asked for.
+fn gathered<T: Pod + Send + Sync>(x: View<T>, asked: bool, f: impl FnOnce(View<T>)) {
+    if !asked {
+        return f(x);
+    }
+    with_scratch(x.len(), |memory: *mut T| {
+        // SAFETY: the scratch memory has so many elements, and is ours until the product is done.
+        let memory = unsafe { std::slice::from_raw_parts_mut(memory, x.len()) };
+        movement::copy(x, memory);
+        f(View::new(memory, 0, x.shape, &row_major(x.shape)));
+    });
+}
 
 /// Prepares the product of views whose shapes fit and are not empty.
 fn prepare<T: Pod + Send + Sync>(
@@ -165,25 +196,19 @@ fn prepare<T: Pod + Send + Sync>(
     let rank = a.shape.len();
     let dims = Dims { m: a.shape[rank - 2], k: a.shape[rank - 1], n: b.shape[rank - 1] };
     let Method { piece, panel } = method(dims);
-    let with = |b: View<T>| {
-        let batch = Axes::new((0..rank - 2).map(|i| (a.shape[i], [a.strides[i], b.strides[i]])));
-        use_it(&Prepared { a, b, dims, piece, panel, batch });
-    };
-    let (row, column) = (b.strides[rank - 2], b.strides[rank - 1]);
-    let apart = column.unsigned_abs() * size_of::<T>();
-    if row.abs() != 1 || !apart.is_multiple_of(CONFLICT) || dims.n == 1 || dims.m < 8 {
-        return with(b);
-    }
-    // Every piece would pack such columns line by line, at half the speed of the product or less.
-    with_scratch(b.len(), |rows: *mut T| {
-        // SAFETY: the scratch memory has so many elements, and is ours until the product is done.
-        let rows = unsafe { std::slice::from_raw_parts_mut(rows, b.len()) };
-        movement::copy(b, rows);
-        with(View::new(rows, 0, b.shape, &row_major(b.shape)));
+    let scattered = [is_scattered(&a, false, dims.n), is_scattered(&b, true, dims.m)];
+    // Of many matrices each is copied by the thread that needs it, when it does.
+    let many = a.shape[..rank - 2].iter().product::<usize>() > 1;
+    gathered(a, scattered[0] && !many, |a| {
+        gathered(b, scattered[1] && !many, |b| {
+            let batch = Axes::new((0..rank - 2).map(|i| (a.shape[i], [a.strides[i], b.strides[i]])));
+            let [a, b] = [(a, scattered[0] && many), (b, scattered[1] && many)];
+            use_it(&Prepared { a, b, dims, piece, panel, batch });
+        });
     });
 }
 
-impl<T: Copy + Send + Sync> Prepared<'_, T> {
+impl<T: Pod + Send + Sync> Prepared<'_, T> {
     /// How many rows there are, those of all matrices of the batch together.
     pub fn rows(&self) -> usize {
         self.batch.len() * self.dims.m
@@ -216,10 +241,12 @@ impl<T: Copy + Send + Sync> Prepared<'_, T> {
         let m = self.dims.m;
         self.batch.walk(rows.start / m..rows.end.div_ceil(m), |i, at| {
             let rows = rows.start.max(i * m) - i * m..rows.end.min((i + 1) * m) - i * m;
-            for p in 0..self.panels() {
-                // SAFETY: by the caller's promise.
-                unsafe { self.piece(i, at, rows.clone(), p, Target::from(out)) };
-            }
+            self.factors(at, |factors| {
+                for p in 0..self.panels() {
+                    // SAFETY: by the caller's promise.
+                    unsafe { self.piece(i, factors, rows.clone(), p, Target::from(out)) };
+                }
+            });
         });
     }
 
@@ -227,24 +254,40 @@ impl<T: Copy + Send + Sync> Prepared<'_, T> {
         self.dims.n.div_ceil(self.panel)
     }
 
-    /// Computes some rows of a panel of one of the matrices, which start at these offsets.
+    /// Lets `f` have the two matrices that start at these offsets.
+    fn factors(&self, at: [isize; 2], f: impl FnOnce([Matrix<T>; 2])) {
+        let one = |(x, asked): (View<'_, T>, bool), at: isize, f: &mut dyn FnMut(Matrix<T>)| {
+            let rank = x.shape.len();
+            let offset = (x.offset as isize + at) as usize;
+            let x = View::new(x.data, offset, &x.shape[rank - 2..], &x.strides[rank - 2..]);
+            gathered(x, asked, |x| {
+                f(Matrix { first: &raw const x.data[x.offset], row: x.strides[0], column: x.strides[1] })
+            });
+        };
+        let mut f = Some(f);
+        one(self.a, at[0], &mut |a| {
+            one(self.b, at[1], &mut |b| f.take().expect("it is called once")([a, b]));
+        });
+    }
+
+    /// Computes some rows of a panel of one of the products, of these matrices.
     ///
     /// # Safety
     /// The target has all elements of the product, and nobody else uses those of this piece.
-    unsafe fn piece(&self, i: usize, at: [isize; 2], rows: Range<usize>, panel: usize, out: Target<T>) {
-        let rank = self.a.shape.len();
+    unsafe fn piece(
+        &self,
+        i: usize,
+        [a, b]: [Matrix<T>; 2],
+        rows: Range<usize>,
+        panel: usize,
+        out: Target<T>,
+    ) {
         let Dims { m, n, k } = self.dims;
         let columns = panel * self.panel..((panel + 1) * self.panel).min(n);
-        let matrix = |x: &View<'_, T>, at: isize| {
-            // SAFETY: every index of the view was checked to be in bounds.
-            let first = unsafe { x.data.as_ptr().offset(x.offset as isize + at) };
-            Matrix { first, row: x.strides[rank - 2], column: x.strides[rank - 1] }
-        };
         let first = i * m * n + rows.start * n + columns.start;
         // SAFETY: both matrices are in bounds; the rest is the caller's promise.
         unsafe {
-            let a = matrix(&self.a, at[0]).skip(rows.start, 0);
-            let b = matrix(&self.b, at[1]).skip(0, columns.start);
+            let (a, b) = (a.skip(rows.start, 0), b.skip(0, columns.start));
             (self.piece)(Dims { m: rows.len(), n: columns.len(), k }, a, b, out, first as isize, n);
         }
     }
@@ -265,9 +308,11 @@ impl<T: Copy + Send + Sync> Prepared<'_, T> {
         let grain = GRAIN.div_ceil(work / (panels * rows)).max(1);
         let part = |k: usize| m * k / rows..m * (k + 1) / rows;
         self.batch.walk(0..self.batch.len(), |i, at| {
-            parallel::split(panels * rows, grain, 1, |pieces| {
-                // SAFETY: pieces are disjoint parts of the output.
-                pieces.for_each(|p| unsafe { self.piece(i, at, part(p % rows), p / rows, target) });
+            self.factors(at, |factors| {
+                parallel::split(panels * rows, grain, 1, |pieces| {
+                    // SAFETY: pieces are disjoint parts of the output.
+                    pieces.for_each(|p| unsafe { self.piece(i, factors, part(p % rows), p / rows, target) });
+                });
             });
         });
     }

@@ -8,7 +8,7 @@ use super::layout::{Fold, Level};
 use super::lower::Reach;
 use super::{Real, Source};
 use crate::backend::cpu::combined::loop_sincos;
-use crate::backend::cpu::matmul::Prepared;
+use crate::backend::cpu::matmul::{Native, Prepared};
 use crate::backend::cpu::parallel;
 use crate::backend::cpu::scratch::with_scratch;
 use smallvec::SmallVec;
@@ -50,7 +50,7 @@ const AHEAD: usize = if cfg!(test) { 1 << 14 } else { 1 << 18 };
 
 impl<'a> Ahead<'a> {
     /// `None` if the rows cannot be cut where blocks end, but for one or two places: then the product is better made at once.
-    pub fn new<T: Copy + Send + Sync>(
+    pub fn new<T: Native>(
         product: &Prepared<T>,
         block: usize,
         blocks: usize,

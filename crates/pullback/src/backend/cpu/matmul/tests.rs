@@ -139,6 +139,35 @@ fn panels_and_columns_far_apart_are_multiplied_right() {
     }
 }
 
+/// Short rows and columns a power of two apart, in batches and alone, with more threads than matrices and fewer.
+#[test]
+fn scattered_factors_are_multiplied_right_by_any_number_of_threads() {
+    let mut r = Random(9);
+    for (batch, m, n, k) in [(1, 300, 160, 64), (2, 150, 200, 64), (12, 20, 30, 16), (3, 9, 8, 256)] {
+        let data: Vec<f64> = (0..batch * 512 * 512).map(|_| r.unit()).collect();
+        for transposed in [false, true] {
+            let a = Strided {
+                data: data.clone(),
+                offset: 3,
+                shape: vec![batch, m, k],
+                strides: vec![512 * 512, 512, 1],
+            };
+            let strides = if transposed { vec![512 * 512, 1, 512] } else { vec![512 * 512, 512, 1] };
+            let b = Strided { data: data.clone(), offset: 5, shape: vec![batch, k, n], strides };
+            let expected = naive(&a, &b);
+            let run = |threads| {
+                parallel::set_num_threads(threads);
+                let mut out = vec![f64::NAN; batch * m * n];
+                matmul(a.view(), b.view(), &mut out);
+                out
+            };
+            let one = run(1);
+            assert!([2, 5].into_iter().all(|threads| run(threads) == one), "{batch} x {m} x {k} x {n}");
+            assert!(close(one, &expected, 1e-14), "{batch} x {m} x {k} x {n}");
+        }
+    }
+}
+
 #[test]
 fn the_number_of_threads_does_not_change_the_bits() {
     let mut r = Random(7);
