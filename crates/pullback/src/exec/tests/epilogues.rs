@@ -109,7 +109,8 @@ fn batches_and_other_shapes_of_the_product() {
 #[test]
 fn a_product_that_others_need_is_left_alone() {
     let x = tensors(&[&[30, 20], &[20, 40], &[30, 40]], DType::F64);
-    let cases: [fn(&[Tensor]) -> Vec<Tensor>; 4] = [
+    type Case = fn(&[Tensor]) -> Vec<Tensor>;
+    let cases: [Case; 4] = [
         |x| {
             let y = x[0].matmul(&x[1]);
             vec![y.tanh() + &x[2], y]
