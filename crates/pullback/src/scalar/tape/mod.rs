@@ -64,7 +64,7 @@ impl<T: Taped> Tape<T> {
         f(&Recording { installed, tape: PhantomData })
     }
 
-    /// Bytes of memory held.
+    /// Bytes of memory held. The four that a `mul_add` takes besides its record are not counted: other records do not need them.
     pub fn bytes(&self) -> usize {
         self.store.bytes()
     }

@@ -229,10 +229,10 @@ impl<T> Store<T> {
         }
     }
 
-    /// Bytes held, in use or not.
+    /// Bytes held, in use or not, but for third nodes: where there are none, the system gives no memory for them.
     pub fn bytes(&self) -> usize {
         let term = size_of::<T>() + size_of::<u32>();
-        self.chunks.len() * Chunk::<T>::layout().size()
+        self.chunks.len() * CHUNK * size_of::<Record<T>>()
             + self.terms.len() * term
             + self.adjoints.capacity() * size_of::<T>()
     }
