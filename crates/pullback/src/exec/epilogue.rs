@@ -47,13 +47,14 @@ impl Program {
         for at in 0..self.kernels.len() {
             let kernel = &self.kernels[at];
             let r = kernel.results.start;
-            let (Work::Op(Op::Dot(_)), [reader]) = (&kernel.work, readers[r].as_slice()) else { continue };
+            let (Work::Op(op @ Op::Dot(_)), [reader]) = (&kernel.work, readers[r].as_slice()) else {
+                continue;
+            };
             let empty = kernel.operands.iter().any(|o| o.aval.shape.numel() == 0);
             if escaping[r] || empty {
                 continue;
             }
             let Some((group, lead)) = self.epilogue(&self.kernels[*reader], r) else { continue };
-            let Work::Op(op) = &kernel.work else { continue };
             let operations = 1 + matches!(self.kernels[*reader].work, Work::Fused(_)) as u64;
             let product = Product { op: op.clone(), group, lead, operations };
             let mut operands = kernel.operands.clone();
@@ -61,9 +62,9 @@ impl Program {
             operands.extend(rest.filter(|(k, _)| *k != product.lead.input).map(|(_, o)| o.clone()));
             let joined = &mut self.kernels[*reader];
             (joined.work, joined.operands) = (Work::Product(Box::new(product)), operands);
-            gone.push((at, r));
+            gone.push(r);
         }
-        self.drop_kernels(&gone);
+        self.drop_writers(&gone);
     }
 
     /// The kernel as a group that can follow the product in register `r`.
@@ -99,20 +100,17 @@ impl Program {
         }
     }
 
-    /// Takes out kernels, with the register that each of them writes.
-    fn drop_kernels(&mut self, gone: &[(usize, usize)]) {
+    /// Takes out registers, with the kernels that write them and nothing else.
+    fn drop_writers(&mut self, gone: &[usize]) {
         if gone.is_empty() {
             return;
         }
         let mut stays = vec![true; self.registers.len()];
-        gone.iter().for_each(|&(_, r)| stays[r] = false);
+        gone.iter().for_each(|&r| stays[r] = false);
         let number: Vec<usize> =
             stays.iter().scan(0, |n, &s| Some(std::mem::replace(n, *n + s as usize))).collect();
-        let mut all = 0..;
-        self.kernels.retain(|_| {
-            let k = all.next();
-            !gone.iter().any(|&(at, _)| Some(at) == k)
-        });
+        // Each writes that register alone.
+        self.kernels.retain(|k| k.results.len() != 1 || stays[k.results.start]);
         let mut kept = stays.iter();
         self.registers.retain(|_| *kept.next().expect("there is one for each register"));
         for kernel in &mut self.kernels {

@@ -237,14 +237,14 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
     ///
     /// # Safety
     /// The array has all elements of the product, and nobody else uses those rows.
-    pub unsafe fn compute(&self, rows: Range<usize>, out: *mut T) {
+    pub unsafe fn compute(&self, rows: Range<usize>, out: Target<T>) {
         let m = self.dims.m;
         self.batch.walk(rows.start / m..rows.end.div_ceil(m), |i, at| {
             let rows = rows.start.max(i * m) - i * m..rows.end.min((i + 1) * m) - i * m;
             self.factors(at, |factors| {
                 for p in 0..self.panels() {
                     // SAFETY: by the caller's promise.
-                    unsafe { self.piece(i, factors, rows.clone(), p, Target::from(out)) };
+                    unsafe { self.piece(i, factors, rows.clone(), p, out) };
                 }
             });
         });
@@ -300,7 +300,7 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
         if work < 2 * GRAIN || self.batch.len() >= 2 * threads {
             return parallel::split(self.batch.len(), GRAIN.div_ceil(work), 1, |part| {
                 // SAFETY: each matrix of the batch has its own part of the output.
-                unsafe { self.compute(part.start * m..part.end * m, target.at(0)) };
+                unsafe { self.compute(part.start * m..part.end * m, target) };
             });
         }
         // Every piece packs its panel again, so there are two for each thread and not many.

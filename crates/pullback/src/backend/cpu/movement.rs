@@ -14,7 +14,7 @@ const TILE: usize = 32;
 
 /// A buffer that threads write to at disjoint offsets.
 #[derive(Clone, Copy)]
-pub(super) struct Target<T>(*mut T);
+pub(crate) struct Target<T>(*mut T);
 
 // SAFETY: whoever writes promises in `Target::at` that no other thread uses the same offset.
 unsafe impl<T: Send> Sync for Target<T> {}
@@ -26,6 +26,7 @@ impl<T> Target<T> {
         Target(slice.as_mut_ptr())
     }
 
+    /// The buffer that begins here.
     pub fn from(first: *mut T) -> Self {
         Target(first)
     }

@@ -4,6 +4,7 @@
 //! [lowered](lower) to values on three levels, these become [instructions](code) over registers of a tile, and a
 //! [run](run) takes all instructions for one tile after the other.
 
+mod ahead;
 mod code;
 mod function;
 mod gather;
@@ -22,6 +23,7 @@ use crate::DType;
 use crate::backend::cpu::dispatch::loop2_into_left;
 use crate::backend::cpu::math::Float;
 use crate::backend::cpu::matmul::{Native, Prepared, prepared};
+use crate::backend::cpu::movement::Target;
 use crate::backend::cpu::reduce;
 use crate::dtype::with_stored;
 use crate::error::{Result, err};
@@ -29,12 +31,12 @@ use crate::graph::{Graph, Ref, Region};
 use crate::ops::{self, Aval};
 use crate::shape::Strides;
 use crate::tensor::{Block, Output, Tensor, Value};
+use ahead::Ahead;
 use bytemuck::Pod;
 use code::Code;
 use geometry::Geometry;
 use layout::{Fold, Level};
 use lower::Reach;
-use run::Ahead;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
 use std::ops::Range;
@@ -222,9 +224,9 @@ impl Program {
         inputs: &[Source],
         outputs: &[*mut u8],
     ) {
-        let target = Shared(to);
+        let target = Target::from(to);
         // SAFETY: each thread makes the rows that it then reads.
-        let make = |rows: Range<usize>| unsafe { product.compute(rows, target.get()) };
+        let make = |rows: Range<usize>| unsafe { product.compute(rows, target) };
         let elements = self.geometry.block_elements().expect("a group that can follow has such blocks");
         let ahead = Ahead::new(product, elements, self.geometry.blocks(), &make);
         if ahead.is_none() {
@@ -272,18 +274,6 @@ impl Program {
                 AnyCode::F64(code) => run::run(code, &self.geometry, inputs, outputs, staged, ahead),
             }
         }
-    }
-}
-
-/// Memory that several threads write to, each its own part.
-struct Shared<T>(*mut T);
-
-// SAFETY: whoever takes the pointer promises to use a part that no other thread does.
-unsafe impl<T> Sync for Shared<T> {}
-
-impl<T> Shared<T> {
-    fn get(&self) -> *mut T {
-        self.0
     }
 }
 

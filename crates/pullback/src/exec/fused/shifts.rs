@@ -1,6 +1,6 @@
 //! Groups whose members read each other at other places: slices and pads, against the single operations.
 
-use super::tests::{bits, check, compare, draw, run, run_group, traced};
+use super::tests::{bits, check, compare, draw, run, run_group, same_with_any_threads, traced};
 use super::*;
 use crate::opt::fuse;
 use crate::value_and_grad;
@@ -191,14 +191,7 @@ fn the_number_of_threads_does_not_change_a_shift() {
         vec![(y.tanh() + &x[0]).sum(), y.exp()]
     };
     let fused = check("threads", 1, f, &x);
-    let all = |n: usize| {
-        crate::set_num_threads(n);
-        run(&fused, &x).iter().map(|t| bits(&t.cast(DType::F64))).collect::<Vec<_>>()
-    };
-    let before = crate::backend::cpu::parallel::num_threads();
-    let (one, four) = (all(1), all(4));
-    crate::set_num_threads(before);
-    assert!(one == four);
+    same_with_any_threads(&fused, &x);
 }
 
 /// A random function of slices, pads and elementwise operations, with its gradient.
