@@ -1,14 +1,14 @@
 //! One pool of threads for every kernel.
 
-use rayon::{ThreadPool, ThreadPoolBuilder};
+mod pool;
+
+use pool::Pool;
+use smallvec::SmallVec;
 use std::ops::Range;
-use std::sync::{
-    OnceLock,
-    atomic::{AtomicUsize, Ordering},
-};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 static THREADS: AtomicUsize = AtomicUsize::new(0);
-static POOL: OnceLock<ThreadPool> = OnceLock::new();
+static POOL: Pool = Pool::new();
 
 /// How many threads kernels may use: the last [`set_num_threads`], else `PULLBACK_NUM_THREADS`, else all cores.
 pub(crate) fn num_threads() -> usize {
@@ -29,25 +29,13 @@ pub(crate) fn set_num_threads(n: usize) {
     THREADS.store(n.max(1), Ordering::Relaxed);
 }
 
-fn pool() -> &'static ThreadPool {
-    POOL.get_or_init(|| {
-        let n = std::thread::available_parallelism().map_or(1, |n| n.get()).max(num_threads());
-        // The thread that asks works too: with as many helpers as cores, one more would look for work and be in the way.
-        let n = (n - 1).max(1);
-        let name = |k| format!("pullback-{k}");
-        ThreadPoolBuilder::new()
-            .num_threads(n)
-            .thread_name(name)
-            .build()
-            .expect("could not start the kernel threads")
-    })
-}
-
 /// Pieces of work for each thread: a core that is busy elsewhere then holds up one of them, and not its whole share.
 pub(crate) const PIECES: usize = 4;
 
-/// Runs `f` on ranges that together cover `0..n`, in parallel if there are at least two of `grain` or more. Threads take the
-/// next range as they become free.
+/// Runs `f` on ranges that together cover `0..n`, in parallel if there are at least two of `grain` or more.
+///
+/// A thread begins with its own share, which is the same part of `0..n` in every kernel: what it wrote in the last one is still in its
+/// cache, and to get a line from another core's takes longer than from memory. Then it takes from the shares of those who are late.
 ///
 /// The ranges depend on the number of threads: use it only where an element's result does not depend on how
 /// the work was split. Every boundary is a multiple of `align`.
@@ -58,19 +46,19 @@ pub(crate) fn split(n: usize, grain: usize, align: usize, f: impl Fn(Range<usize
     }
     let pieces = (parts * PIECES).min(n / grain.max(1));
     let step = n.div_ceil(pieces).next_multiple_of(align.max(1));
-    let taken = AtomicUsize::new(0);
-    let work = || {
-        loop {
-            let start = taken.fetch_add(1, Ordering::Relaxed) * step;
-            if start >= n {
-                return;
+    let pieces = n.div_ceil(step);
+    let first = |share: usize| pieces * share / parts;
+    let next: SmallVec<[AtomicUsize; 16]> = (0..parts).map(|share| AtomicUsize::new(first(share))).collect();
+    POOL.run(parts - 1, &|thread| {
+        for share in (0..parts).map(|k| (thread + k) % parts) {
+            loop {
+                let piece = next[share].fetch_add(1, Ordering::Relaxed);
+                if piece >= first(share + 1) {
+                    break;
+                }
+                f(piece * step..((piece + 1) * step).min(n));
             }
-            f(start..(start + step).min(n));
         }
-    };
-    pool().in_place_scope(|scope| {
-        (1..parts).for_each(|_| scope.spawn(|_| work()));
-        work();
     });
 }
 
