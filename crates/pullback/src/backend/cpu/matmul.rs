@@ -9,7 +9,7 @@ mod vector;
 
 use super::compute::Compute;
 use super::movement::{self, Target};
-use super::parallel;
+use super::parallel::{self, Disjoint};
 use super::scratch::with_scratch;
 use super::strided::{Axes, row_major};
 use super::view::View;
@@ -150,6 +150,8 @@ pub(crate) struct Prepared<'a, T> {
     /// The factors, and whether each matrix of them is copied before it is read.
     a: (View<'a, T>, bool),
     b: (View<'a, T>, bool),
+    /// Whether the panels of a matrix of `b` are copies that lie one after the other, each without gaps.
+    apart: bool,
     dims: Dims,
     piece: Piece<T>,
     panel: usize,
@@ -173,16 +175,34 @@ fn is_scattered<T>(x: &View<T>, across: bool, times: usize) -> bool {
     times >= 8 && (along || (across && row.abs() == 1 && far(column, columns)))
 }
 
-/// Lets `f` have the matrices without gaps, if asked for.
-fn gathered<T: Pod + Send + Sync>(x: View<T>, asked: bool, f: impl FnOnce(View<T>)) {
-    if !asked {
-        return f(x);
-    }
+/// Lets `f` have a copy of a view, in memory of this thread: as `copy` makes it.
+fn copied<T: Pod>(x: View<T>, copy: impl FnOnce(View<T>, &mut [T]), f: impl FnOnce(View<T>)) {
     with_scratch(x.len(), |memory: *mut T| {
         // SAFETY: the scratch memory has so many elements, and is ours until the product is done.
         let memory = unsafe { std::slice::from_raw_parts_mut(memory, x.len()) };
-        movement::copy(x, memory);
+        copy(x, memory);
         f(View::new(memory, 0, x.shape, &row_major(x.shape)));
+    });
+}
+
+/// Rows of a panel that are copied at once.
+const ROWS: usize = 256;
+
+/// Copies a matrix panel by panel, so that each is without gaps.
+fn copy_panels<T: Copy + Send + Sync>(x: View<T>, panel: usize, out: &mut [T]) {
+    let &[k, n] = x.shape else { unreachable!("a matrix") };
+    let pieces = k.div_ceil(ROWS);
+    let out = Disjoint::new(out);
+    parallel::split(n.div_ceil(panel) * pieces, 1, 1, |part| {
+        for i in part {
+            let (column, row) = (i / pieces * panel, i % pieces * ROWS);
+            let (columns, rows) = (panel.min(n - column), ROWS.min(k - row));
+            let offset = x.offset as isize + row as isize * x.strides[0] + column as isize * x.strides[1];
+            let first = column * k + row * columns;
+            // SAFETY: pieces are disjoint parts of the copy.
+            let out = unsafe { out.part(first..first + rows * columns) };
+            movement::copy(View::new(x.data, offset as usize, &[rows, columns], x.strides), out);
+        }
     });
 }
 
@@ -199,13 +219,19 @@ fn prepare<T: Pod + Send + Sync>(
     let scattered = [is_scattered(&a, false, dims.n), is_scattered(&b, true, dims.m)];
     // Of many matrices each is copied by the thread that needs it, when it does.
     let many = a.shape[..rank - 2].iter().product::<usize>() > 1;
-    gathered(a, scattered[0] && !many, |a| {
-        gathered(b, scattered[1] && !many, |b| {
-            let batch = Axes::new((0..rank - 2).map(|i| (a.shape[i], [a.strides[i], b.strides[i]])));
-            let [a, b] = [(a, scattered[0] && many), (b, scattered[1] && many)];
-            use_it(&Prepared { a, b, dims, piece, panel, batch });
-        });
-    });
+    let batch = Axes::new((0..rank - 2).map(|i| (a.shape[i], [a.strides[i], b.strides[i]])));
+    let with_both = |a: View<T>, b: View<T>| {
+        let [a, b] = [(a, scattered[0] && many), (b, scattered[1] && many)];
+        use_it(&Prepared { a, b, apart: scattered[1], dims, piece, panel, batch });
+    };
+    let with_a = |a: View<T>| match scattered[1] && !many {
+        true => copied(b.matrix(b.offset), |x, out| copy_panels(x, panel, out), |b| with_both(a, b)),
+        false => with_both(a, b),
+    };
+    match scattered[0] && !many {
+        true => copied(a, movement::copy, with_a),
+        false => with_a(a),
+    }
 }
 
 impl<T: Pod + Send + Sync> Prepared<'_, T> {
@@ -256,18 +282,21 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
 
     /// Lets `f` have the two matrices that start at these offsets.
     fn factors(&self, at: [isize; 2], f: impl FnOnce([Matrix<T>; 2])) {
-        let one = |(x, asked): (View<'_, T>, bool), at: isize, f: &mut dyn FnMut(Matrix<T>)| {
-            let rank = x.shape.len();
-            let offset = (x.offset as isize + at) as usize;
-            let x = View::new(x.data, offset, &x.shape[rank - 2..], &x.strides[rank - 2..]);
-            gathered(x, asked, |x| {
-                f(Matrix { first: &raw const x.data[x.offset], row: x.strides[0], column: x.strides[1] })
-            });
+        let matrix = |x: View<'_, T>| Matrix {
+            first: &raw const x.data[x.offset],
+            row: x.strides[0],
+            column: x.strides[1],
         };
-        let mut f = Some(f);
-        one(self.a, at[0], &mut |a| {
-            one(self.b, at[1], &mut |b| f.take().expect("it is called once")([a, b]));
-        });
+        let [(a, copy_a), (b, copy_b)] = [self.a, self.b];
+        let [a, b] = [(a, at[0]), (b, at[1])].map(|(x, at)| x.matrix((x.offset as isize + at) as usize));
+        let with_a = |a: View<'_, T>| match copy_b {
+            true => copied(b, |x, out| copy_panels(x, self.panel, out), |b| f([matrix(a), matrix(b)])),
+            false => f([matrix(a), matrix(b)]),
+        };
+        match copy_a {
+            true => copied(a, movement::copy, with_a),
+            false => with_a(a),
+        }
     }
 
     /// Computes some rows of a panel of one of the products, of these matrices.
@@ -287,7 +316,13 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
         let first = i * m * n + rows.start * n + columns.start;
         // SAFETY: both matrices are in bounds; the rest is the caller's promise.
         unsafe {
-            let (a, b) = (a.skip(rows.start, 0), b.skip(0, columns.start));
+            let b = match self.apart {
+                true => {
+                    Matrix { first: b.first.add(columns.start * k), row: columns.len() as isize, column: 1 }
+                }
+                false => b.skip(0, columns.start),
+            };
+            let a = a.skip(rows.start, 0);
             (self.piece)(Dims { m: rows.len(), n: columns.len(), k }, a, b, out, first as isize, n);
         }
     }
@@ -311,7 +346,9 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
             self.factors(at, |factors| {
                 parallel::split(panels * rows, grain, 1, |pieces| {
                     // SAFETY: pieces are disjoint parts of the output.
-                    pieces.for_each(|p| unsafe { self.piece(i, factors, part(p % rows), p / rows, target) });
+                    pieces.for_each(|p| unsafe {
+                        self.piece(i, factors, part(p / panels), p % panels, target)
+                    });
                 });
             });
         });

@@ -1,11 +1,13 @@
 //! Elements from one place to another: copies between strided arrays.
 
 pub(crate) mod index;
+mod transpose;
 
 use super::parallel;
 use super::strided::{Axes, Axis, row_major};
 use super::view::View;
 use std::mem::MaybeUninit;
+use transpose::{Transpose, Word, transpose};
 
 /// Elements a thread should have before another one is worth waking.
 const GRAIN: usize = 1 << 17;
@@ -109,7 +111,7 @@ unsafe fn copy_row<T: Copy>(from: *const T, to: *mut T, axis: Axis<2>) {
     // SAFETY: the caller's promise.
     unsafe {
         match axis.strides {
-            [1, 1] => std::ptr::copy_nonoverlapping(from, to, axis.len),
+            [1, 1] => copy_bytes(from.cast(), to.cast(), axis.len * size_of::<T>()),
             [0, 1] => {
                 let value = *from;
                 std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<T>>(), axis.len)
@@ -121,14 +123,63 @@ unsafe fn copy_row<T: Copy>(from: *const T, to: *mut T, axis: Axis<2>) {
     }
 }
 
-/// Copies two axes in square tiles, of which the source is contiguous (forwards or backwards) along the rows.
+/// Copies bytes that lie side by side. Short rows are many, and a call would take longer than they do.
 ///
-/// A tile is read along the source and written along the output. It passes through a buffer, because strides
-/// that are a power of two put the lines of one array all in the same few places of the cache.
+/// # Safety
+/// The bytes are in bounds in both arrays, which do not overlap.
+#[inline(always)]
+unsafe fn copy_bytes(from: *const MaybeUninit<u8>, to: *mut MaybeUninit<u8>, n: usize) {
+    /// The first and the last bytes, which together are all.
+    ///
+    /// # Safety
+    /// As for `copy_bytes`, and there are at least `N` bytes.
+    #[inline(always)]
+    unsafe fn ends<const N: usize>(from: *const MaybeUninit<u8>, to: *mut MaybeUninit<u8>, n: usize) {
+        // SAFETY: the caller's promise.
+        unsafe {
+            std::ptr::copy_nonoverlapping(from, to, N);
+            std::ptr::copy_nonoverlapping(from.add(n - N), to.add(n - N), N);
+        }
+    }
+    // SAFETY: the caller's promise, and the cases have as many bytes as they name.
+    unsafe {
+        match n {
+            16..=32 => ends::<16>(from, to, n),
+            33..=64 => ends::<32>(from, to, n),
+            65..=128 => ends::<64>(from, to, n),
+            _ => std::ptr::copy_nonoverlapping(from, to, n),
+        }
+    }
+}
+
+/// Copies two axes in square tiles, of which the source is contiguous (forwards or backwards) along the rows.
 ///
 /// # Safety
 /// As for [`copy_row`], for every row.
 unsafe fn copy_tiles<T: Copy>(from: *const T, to: *mut T, rows: Axis<2>, columns: Axis<2>) {
+    /// # Safety
+    /// As for `copy_tiles`.
+    unsafe fn by_words<W: Word>(from: *const W, to: *mut W, rows: Axis<2>, columns: Axis<2>) {
+        let (lines, line, length, row) = (columns.len, columns.strides[0], rows.len, rows.strides[1]);
+        // SAFETY: the caller's promise.
+        unsafe { transpose(Transpose { from, line, lines, length, to, row }) }
+    }
+    // SAFETY: the caller's promise. Numbers of these sizes are moved by their bits.
+    unsafe {
+        match (rows.strides[0], columns.strides[1], size_of::<T>(), align_of::<T>()) {
+            (1, 1, 4, 4) => by_words::<u32>(from.cast(), to.cast(), rows, columns),
+            (1, 1, 8, 8) => by_words::<u64>(from.cast(), to.cast(), rows, columns),
+            _ => copy_by_buffer(from, to, rows, columns),
+        }
+    }
+}
+
+/// The same in any direction and for any size of elements. A tile is read along the source and written along the output. It passes
+/// through a buffer, because strides that are a power of two put the lines of one array all in the same few places of the cache.
+///
+/// # Safety
+/// As for [`copy_tiles`].
+unsafe fn copy_by_buffer<T: Copy>(from: *const T, to: *mut T, rows: Axis<2>, columns: Axis<2>) {
     let mut buffer = [[MaybeUninit::<T>::uninit(); TILE]; TILE];
     for row in (0..rows.len).step_by(TILE) {
         let height = TILE.min(rows.len - row);

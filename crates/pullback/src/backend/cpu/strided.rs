@@ -41,10 +41,17 @@ impl<const N: usize> Axes<N> {
 
     /// Calls `f` with the position and the offset in each array of the given elements, in row-major order.
     pub fn walk(&self, range: Range<usize>, mut f: impl FnMut(usize, [isize; N])) {
-        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, self.0.len());
+        let Some((inner, outer)) = self.0.split_last() else {
+            return range.for_each(|position| f(position, [0; N]));
+        };
+        if inner.len == 0 {
+            return;
+        }
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
         let mut at = [0isize; N];
-        let mut rest = range.start;
-        for (i, axis) in index.iter_mut().zip(&self.0).rev() {
+        let (mut first, mut rest) = (range.start % inner.len, range.start / inner.len);
+        step(&mut at, inner, first as isize);
+        for (i, axis) in index.iter_mut().zip(outer).rev() {
             if axis.len == 0 {
                 return;
             }
@@ -52,9 +59,18 @@ impl<const N: usize> Axes<N> {
             rest /= axis.len;
             step(&mut at, axis, *i as isize);
         }
-        for position in range {
-            f(position, at);
-            for (i, axis) in index.iter_mut().zip(&self.0).rev() {
+        let mut position = range.start;
+        while position < range.end {
+            // To the end of the innermost axis, then back to its start and one further along the others.
+            let end = range.end.min(position + inner.len - first);
+            while position < end {
+                f(position, at);
+                step(&mut at, inner, 1);
+                position += 1;
+            }
+            first = 0;
+            step(&mut at, inner, -(inner.len as isize));
+            for (i, axis) in index.iter_mut().zip(outer).rev() {
                 *i += 1;
                 step(&mut at, axis, 1);
                 if *i < axis.len {

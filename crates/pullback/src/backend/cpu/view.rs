@@ -32,6 +32,12 @@ impl<'a, T> View<'a, T> {
         View { data: one, offset: 0, shape: &[], strides: &[] }
     }
 
+    /// The last two axes, from an element on.
+    pub fn matrix(self, first: usize) -> Self {
+        let leading = self.shape.len() - 2;
+        View::new(self.data, first, &self.shape[leading..], &self.strides[leading..])
+    }
+
     /// The number of elements seen.
     pub fn len(&self) -> usize {
         self.shape.iter().product()
