@@ -7,7 +7,7 @@ use super::Options;
 use super::rewrite::{Rewrite, rewrite};
 use crate::DType;
 use crate::graph::{Graph, Ref, Step};
-use crate::ops::{Broadcast, Dot, Mul, Op, Permute, Region, Reshape, Slice, Sum};
+use crate::ops::{Broadcast, Dot, Mul, Op, Permute, Primitive, Region, Reshape, Slice, Sum};
 use crate::shape::{Axes, Shape};
 use smallvec::SmallVec;
 
@@ -15,9 +15,14 @@ pub(super) fn layout(graph: &Graph, _: &Options) -> Graph {
     rewrite(graph, rule)
 }
 
-/// Computes elementwise values before they are repeated, even where the repeated operand is needed too: one operation more, and less work.
+/// Computes elementwise values before they are repeated, even where the repeated operand is needed too, and in the order that they are
+/// needed in: some operations more, and less work.
 pub(super) fn shrink(graph: &Graph, _: &Options) -> Graph {
-    rewrite(graph, |w, step| if step.op.elementwise() { shrunk(w, step, true) } else { None })
+    rewrite(graph, |w, step| match &step.op {
+        op if op.elementwise() => shrunk(w, step, true),
+        Op::Reshape(r) => ordered(w, step.args[0], &r.to),
+        _ => None,
+    })
 }
 
 fn rule(w: &mut Rewrite, step: &Step) -> Option<Ref> {
@@ -113,11 +118,48 @@ fn reshaped(w: &mut Rewrite, x: Ref, to: &Shape) -> Option<Ref> {
     let step = w.step(x)?;
     let first = step.args[0];
     let joins = match &step.op {
-        Op::Reshape(_) => true,
+        // A reshape of what is seen in another order is a copy, and two of the same would be two.
+        Op::Reshape(_) => w.single(x) || !w.step(first).is_some_and(|s| s.op.is_view()),
         Op::Permute(p) => keeps_order(&w.shape(first), &p.perm),
         _ => false,
     };
     joins.then(|| if w.shape(first) == *to { first } else { w.push(Reshape { to: to.clone() }, &[first]) })
+}
+
+/// A reshape of computed values that are permuted first is a copy: without it, if they are computed in that order.
+fn ordered(w: &mut Rewrite, x: Ref, to: &Shape) -> Option<Ref> {
+    let Op::Permute(p) = &w.step(x).filter(|_| w.single(x))?.op else { return None };
+    let (perm, source) = (p.perm.clone(), w.operand(x, |_| true)?);
+    let (shape, strides) = (w.shape(source), w.shape(source).strides());
+    let seen: SmallVec<[_; 6]> = perm.iter().map(|&p| strides[p]).collect();
+    let is_copy = Reshape { to: to.clone() }.view(&w.shape(x), 0, &seen).is_none();
+    if !is_copy || shape.numel() == 0 || !is_inner(w, source) {
+        return None;
+    }
+    let moved = permuted_before(w, source, &perm, DEEPEST);
+    Some(w.push(Reshape { to: to.clone() }, &[moved]))
+}
+
+/// Operations on the way to what they read, at most: as many as a group has.
+const DEEPEST: usize = 64;
+
+/// Whether a value is computed by elements, and read by one operation alone.
+fn is_inner(w: &Rewrite, x: Ref) -> bool {
+    w.single(x) && w.step(x).is_some_and(|s| s.op.elementwise())
+}
+
+/// The permuted value, computed from permuted operands.
+fn permuted_before(w: &mut Rewrite, x: Ref, perm: &Axes, depth: usize) -> Ref {
+    if w.splat(x).is_some() {
+        let shape = w.shape(x);
+        return w.resized(x, &perm.iter().map(|&p| shape[p]).collect());
+    }
+    if depth == 0 || !is_inner(w, x) {
+        return w.push(Permute { perm: perm.clone() }, &[x]);
+    }
+    let Step { op, args, .. } = w.step(x).expect("it is computed").clone();
+    let args: SmallVec<[Ref; 3]> = args.iter().map(|&a| permuted_before(w, a, perm, depth - 1)).collect();
+    w.push(op, &args)
 }
 
 fn broadcast(w: &mut Rewrite, x: Ref, to: &Shape) -> Option<Ref> {

@@ -64,40 +64,24 @@ struct Pass {
     name: &'static str,
     about: &'static str,
     run: fn(&Graph, &Options) -> Graph,
-    risk: Risk,
-}
-
-/// What a pass that makes most graphs better may make worse.
-#[derive(Clone, Copy, PartialEq)]
-enum Risk {
-    Nothing,
-    /// It adds operations for less work.
-    Operations,
-    /// It lengthens the life of values.
-    Memory,
 }
 
 const PASSES: &[Pass] = &[
-    pass("inline", "calls replaced by what they call", inline::inline, Risk::Nothing),
-    pass("unroll", "loops of one step replaced by the step", unroll::unroll, Risk::Operations),
-    pass("fold", "constants computed", fold::fold, Risk::Nothing),
-    pass("simplify", "operations that change nothing left out", simplify::simplify, Risk::Nothing),
-    pass("strength", "divisions and powers made cheaper", strength::strength, Risk::Nothing),
-    pass("layout", "moves of elements joined or left out", layout::layout, Risk::Nothing),
-    pass("shrink", "values computed before they are repeated", layout::shrink, Risk::Operations),
-    pass("cse", "equal values computed once", cse::cse, Risk::Memory),
-    pass("hoist", "work taken out of loops", hoist::hoist, Risk::Memory),
-    pass("trim", "unused inputs, outputs and states dropped", trim::trim, Risk::Nothing),
-    pass("dce", "dead code dropped", dce::dce, Risk::Nothing),
+    pass("inline", "calls replaced by what they call", inline::inline),
+    pass("unroll", "loops of one step replaced by the step", unroll::unroll),
+    pass("fold", "constants computed", fold::fold),
+    pass("simplify", "operations that change nothing left out", simplify::simplify),
+    pass("strength", "divisions and powers made cheaper", strength::strength),
+    pass("layout", "moves of elements joined or left out", layout::layout),
+    pass("shrink", "values computed before they are repeated or moved", layout::shrink),
+    pass("cse", "equal values computed once", cse::cse),
+    pass("hoist", "work taken out of loops", hoist::hoist),
+    pass("trim", "unused inputs, outputs and states dropped", trim::trim),
+    pass("dce", "dead code dropped", dce::dce),
 ];
 
-const fn pass(
-    name: &'static str,
-    about: &'static str,
-    run: fn(&Graph, &Options) -> Graph,
-    risk: Risk,
-) -> Pass {
-    Pass { name, about, run, risk }
+const fn pass(name: &'static str, about: &'static str, run: fn(&Graph, &Options) -> Graph) -> Pass {
+    Pass { name, about, run }
 }
 
 /// Rounds of all passes; each makes the graph smaller or simpler, and few graphs need more than three.
@@ -138,22 +122,15 @@ impl Graph {
         let before = self.statistics();
         let mut report = Report::new(before);
         let (limit, fast) = (measure::peak(self), options.fast_math);
-        let attempt = |risks: &[Risk], report: &mut Report| {
-            *report = Report::new(before);
-            let best = pipeline(self, options, report, risks);
-            if measure::peak(&best) > limit { under(limit, &best, report) } else { best }
-        };
-        // What most graphs gain from can cost another one more than all else has saved.
-        let mut best = attempt(&[Risk::Nothing, Risk::Operations, Risk::Memory], &mut report);
-        for risks in [&[Risk::Nothing, Risk::Memory][..], &[Risk::Nothing]] {
-            if !within(&best, &before, fast) {
-                best = attempt(risks, &mut report);
-            }
+        // First as all passes together make it. What most graphs gain from can cost another one more than all else has saved: then each pass
+        // for itself must not make it worse.
+        let mut best = pipeline(self, options, &mut report, |_| true);
+        if measure::peak(&best) > limit {
+            best = under(limit, &best, &mut report);
         }
         if !within(&best, &before, fast) {
             report = Report::new(before);
-            best =
-                report.run("dce", "dead code dropped", self, |g| everywhere(g, &|g| dce::dce(g, options))).0;
+            best = pipeline(self, options, &mut report, |graph| within(graph, &before, fast));
         }
         if let Some(limit) = options.memory.filter(|&limit| measure::peak(&best) > limit) {
             best = under(limit, &best, &mut report);
@@ -176,20 +153,23 @@ fn under(limit: usize, graph: &Graph, report: &mut Report) -> Graph {
     report.run("remat", "cheap values computed again to save memory", graph, |g| remat::remat(g, limit)).0
 }
 
-/// Runs passes until nothing changes.
-fn pipeline(graph: &Graph, options: &Options, report: &mut Report, risks: &[Risk]) -> Graph {
-    let passes: Vec<&Pass> = PASSES.iter().filter(|p| risks.contains(&p.risk)).collect();
+/// Runs passes until nothing changes. What a pass does counts only where its result is accepted.
+fn pipeline(graph: &Graph, options: &Options, report: &mut Report, accept: impl Fn(&Graph) -> bool) -> Graph {
     let mut graph = graph.clone();
     // Every pass has seen the graph as it is when as many in a row as there are have left it alone.
     let mut quiet = 0;
-    for pass in passes.iter().cycle().take(ROUNDS * passes.len()) {
+    for pass in PASSES.iter().cycle().take(ROUNDS * PASSES.len()) {
+        let noted = report.clone();
         let (new, changed) =
             report.run(pass.name, pass.about, &graph, |g| everywhere(g, &|g| (pass.run)(g, options)));
-        quiet = if changed { 0 } else { quiet + 1 };
-        if quiet == passes.len() {
+        if changed && accept(&new) {
+            (graph, quiet) = (new, 0);
+        } else {
+            (*report, quiet) = (noted, quiet + 1);
+        }
+        if quiet == PASSES.len() {
             break;
         }
-        graph = new;
     }
     graph
 }

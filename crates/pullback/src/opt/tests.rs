@@ -313,6 +313,62 @@ fn moves_join_and_cancel() {
 }
 
 #[test]
+fn a_copy_is_not_made_twice() {
+    // The first reshape copies, and the second one only looks at the copy.
+    let both = [
+        "%0 = permute(x0) {perm: [1, 0]} : f64[3, 2]",
+        "%1 = reshape(%0) {to: [6]} : f64[6]",
+        "%2 = reshape(%1) {to: [2, 3]} : f64[2, 3]",
+        "return %1, %2",
+    ];
+    check("layout", "x0: f64[2, 3]", &both, &both);
+    let one = ["%1 = reshape(%0) {to: [2, 3]} : f64[2, 3]", "return %1"];
+    check("layout", "x0: f64[2, 3]", &[&both[..3], &["return %2"]].concat(), &[&both[..1], &one].concat());
+}
+
+#[test]
+fn what_is_needed_in_another_order_is_computed_in_it() {
+    check(
+        "shrink",
+        "x0: f64[2, 3], x1: f64[2, 3]",
+        &[
+            "c0 = constant 2.0 : f64[2, 3]",
+            "%0 = exp(x0) : f64[2, 3]",
+            "%1 = mul(%0, c0) : f64[2, 3]",
+            "%2 = add(%1, x1) : f64[2, 3]",
+            "%3 = permute(%2) {perm: [1, 0]} : f64[3, 2]",
+            "%4 = reshape(%3) {to: [6]} : f64[6]",
+            "return %4",
+        ],
+        &[
+            "c0 = constant 2.0 : f64[3, 2]",
+            "%0 = permute(x0) {perm: [1, 0]} : f64[3, 2]",
+            "%1 = exp(%0) : f64[3, 2]",
+            "%2 = mul(%1, c0) : f64[3, 2]",
+            "%3 = permute(x1) {perm: [1, 0]} : f64[3, 2]",
+            "%4 = add(%2, %3) : f64[3, 2]",
+            "%5 = reshape(%4) {to: [6]} : f64[6]",
+            "return %5",
+        ],
+    );
+    // A reshape that needs no copy, and a value that others need as it is.
+    let seen = [
+        "%0 = exp(x0) : f64[2, 3]",
+        "%1 = permute(%0) {perm: [1, 0]} : f64[3, 2]",
+        "%2 = reshape(%1) {to: [3, 1, 2]} : f64[3, 1, 2]",
+        "return %2",
+    ];
+    check("shrink", "x0: f64[2, 3]", &seen, &seen);
+    let shared = [
+        "%0 = exp(x0) : f64[2, 3]",
+        "%1 = permute(%0) {perm: [1, 0]} : f64[3, 2]",
+        "%2 = reshape(%1) {to: [6]} : f64[6]",
+        "return %0, %2",
+    ];
+    check("shrink", "x0: f64[2, 3]", &shared, &shared);
+}
+
+#[test]
 fn a_transpose_of_a_product_of_transposes_vanishes() {
     check(
         "layout",
@@ -471,4 +527,16 @@ fn the_report_counts() {
     let removed: isize = report.passes.iter().map(|p| p.removed).sum();
     assert_eq!(removed, (g.len() - best.len()) as isize);
     assert!(report.to_string().contains("2 operations of 5"), "{report}");
+}
+
+#[test]
+fn a_pass_that_is_not_accepted_leaves_no_trace_and_the_others_go_on() {
+    let g = trace(|x: &Tensor| (x * 1.0).sin() + (x * 1.0).sin(), &Tensor::zeros([3]));
+    let options = Options::default();
+    let sines = |g: &Graph| g.to_string().matches("sin(").count();
+    let mut report = Report::new(g.statistics());
+    let best = pipeline(&g, &options, &mut report, |g| sines(g) == 2);
+    assert_eq!((best.len(), sines(&best)), (3, 2), "{best}");
+    assert!(report.passes.iter().any(|p| p.name == "simplify" && p.removed == 2));
+    assert!(report.passes.iter().all(|p| p.name != "cse"));
 }
