@@ -16,6 +16,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
+mod again;
 #[cfg(test)]
 mod tests;
 
@@ -23,18 +24,20 @@ mod tests;
 const MOST_MEMBERS: usize = 96;
 const MOST_INPUTS: usize = 32;
 
-/// The graph with its operations grouped, also inside of loops, branches and calls. It never has more of them.
-pub(crate) fn fuse(graph: &Graph) -> Result<Graph> {
+/// The graph with its operations grouped, also inside of loops, branches and calls. It never has more of them. As much work as there is to
+/// `spare` may be done again where that saves memory.
+pub(crate) fn fuse(graph: &Graph, spare: u64) -> Result<Graph> {
     let mut graph = graph.clone();
     for step in &mut graph.steps {
         if let Some(region) = step.op.region().filter(|r| !matches!(r, Region::Fused(_))) {
-            step.op = Op::Block(region.map(fuse)?.block());
+            step.op = Op::Block(region.map(|body| fuse(body, 0))?.block());
         }
     }
-    let mut groups = Groups::new(&graph);
-    groups.along_edges();
-    groups.between_siblings();
-    groups.rebuilt()
+    let groups = Groups::new(&graph);
+    let plain = groups.rebuilt()?;
+    let Some(copied) = groups.with_copies(spare) else { return Ok(plain) };
+    let copied = Groups::new(&copied).rebuilt()?;
+    Ok(if copied.len() <= plain.len() { copied } else { plain })
 }
 
 struct Groups<'a> {
@@ -63,7 +66,7 @@ impl<'a> Groups<'a> {
                 }
             }
         }
-        Groups {
+        let mut groups = Groups {
             graph,
             readers,
             operands,
@@ -71,7 +74,10 @@ impl<'a> Groups<'a> {
             members: (0..graph.len()).map(|k| vec![k]).collect(),
             can: (0..graph.len()).map(|k| is_member(graph, k)).collect(),
             moves: graph.steps.iter().map(|s| moved(graph, s).is_some()).collect(),
-        }
+        };
+        groups.along_edges();
+        groups.between_siblings();
+        groups
     }
 
     /// Joins producers and consumers, the last ones first: what is computed for the backward pass alone is computed there, and not

@@ -94,23 +94,25 @@ impl Bound {
             return out.fill(convert(unsafe { *start }));
         };
         let (len, step) = (last.len, last.step);
-        let (mut row, mut column) = (at / len, at % len);
+        let (row, mut column) = (at / len, at % len);
+        let mut place = Place::new(outer, row);
         let mut rest = out;
         while !rest.is_empty() {
-            let mut offset = 0;
-            let mut index = row;
-            let mut there = true;
-            for axis in outer.iter().rev() {
-                let place = index % axis.len;
-                there &= !PADDED || axis.has((place, place + 1));
-                offset += place as isize * axis.step;
-                index /= axis.len;
+            if PADDED && let Some(k) = place.outside() {
+                // All behind that axis has no element.
+                let (done, all) = place.behind(k);
+                let n = (all * len - done * len - column).min(rest.len());
+                rest[..n].fill(F::from_f64(fill));
+                (rest, column) = (&mut rest[n..], 0);
+                place.next(k);
+                continue;
             }
+            let offset = place.offset;
             let (now, later) = rest.split_at_mut((len - column).min(rest.len()));
             let mut now = now;
             if PADDED {
                 let clip = |place: usize| place.saturating_sub(column).min(now.len());
-                let inside = if there { clip(last.inside.0)..clip(last.inside.1) } else { 0..0 };
+                let inside = clip(last.inside.0)..clip(last.inside.1);
                 if inside.len() < now.len() {
                     now.fill(F::from_f64(fill));
                 }
@@ -132,8 +134,53 @@ impl Bound {
                     *out = convert(*from.offset(k as isize * step));
                 }),
             }
-            rest = later;
-            (row, column) = (row + 1, 0);
+            (rest, column) = (later, 0);
+            place.next(outer.len());
+        }
+    }
+}
+
+/// A row among all: its place on each of the outer axes.
+struct Place<'a> {
+    axes: &'a [Steps],
+    at: SmallVec<[usize; 6]>,
+    /// Its first element, counted from the first of all.
+    offset: isize,
+}
+
+impl<'a> Place<'a> {
+    fn new(axes: &'a [Steps], mut row: usize) -> Self {
+        let mut place = Place { axes, at: SmallVec::from_elem(0, axes.len()), offset: 0 };
+        for (at, axis) in place.at.iter_mut().zip(axes).rev() {
+            *at = row % axis.len;
+            place.offset += *at as isize * axis.step;
+            row /= axis.len;
+        }
+        place
+    }
+
+    /// The first axis on which there is no element at this place.
+    fn outside(&self) -> Option<usize> {
+        self.axes.iter().zip(&self.at).position(|(axis, &at)| !axis.has((at, at + 1)))
+    }
+
+    /// Of the rows that have the same place on the first axes, up to the `k`-th: how many come before this one, and how many there are.
+    fn behind(&self, k: usize) -> (usize, usize) {
+        let inner = self.axes.iter().zip(&self.at).skip(k + 1);
+        inner.fold((0, 1), |(done, all), (axis, at)| (done * axis.len + at, all * axis.len))
+    }
+
+    /// The first row with another place on one of the first axes, up to the `k`-th; the next row, if that is more than there are.
+    fn next(&mut self, k: usize) {
+        for (i, (at, axis)) in self.at.iter_mut().zip(self.axes).enumerate().rev() {
+            let past = if i > k { axis.len } else { *at + 1 };
+            self.offset += (past - *at) as isize * axis.step;
+            if past < axis.len {
+                *at = past;
+                return;
+            }
+            self.offset -= axis.len as isize * axis.step;
+            *at = 0;
         }
     }
 }

@@ -106,11 +106,29 @@ fn inner_and_outer_axes_of_inputs() {
                 vec![(turned * wide).exp() + &repeated, a * cut + 1.0, padded(a, axis, 2, 1, 0.0) * wide]
             });
             let graph = traced(&f, &x);
-            let fused = fuse(&graph).unwrap();
+            let fused = fuse(&graph, 0).unwrap();
             fused.verify().unwrap();
             assert!(fused.len() < graph.len());
             compare("axes", &f(&x), &run(&fused, &x));
         }
+    }
+}
+
+/// As the pullback of three slices of one value, in another order than theirs.
+#[test]
+fn pads_of_axes_between_others() {
+    for (a, b, c) in [(2, 3, 5), (5, 4, 32), (40, 7, 3)] {
+        let x: Vec<Tensor> = (0..3).map(|k| draw(k, &[a, b, c], DType::F32)).collect();
+        let f = move |x: &[Tensor]| {
+            let wide: Vec<Tensor> =
+                x.iter().enumerate().map(|(k, x)| padded(&x.unsqueeze(0), 0, k, 2 - k, 0.0)).collect();
+            let all = (&wide[0] + &wide[1] + &wide[2]).permute(&[2, 0, 1, 3]) + 0.5;
+            vec![all.sum_axes(&[0][..]), all]
+        };
+        let graph = traced(f, &x);
+        let fused = fuse(&graph, 0).unwrap();
+        assert!(fused.len() < graph.len());
+        compare("between", &f(&x), &run(&fused, &x));
     }
 }
 
@@ -123,7 +141,7 @@ fn one_element_of_an_input_is_read_at_its_place() {
         vec![&x[0] * &one + 1.0, column * &x[1] - row]
     };
     let graph = traced(f, &x);
-    let fused = fuse(&graph).unwrap();
+    let fused = fuse(&graph, 0).unwrap();
     compare("one element", &f(&x), &run(&fused, &x));
 }
 
@@ -135,7 +153,7 @@ fn empty_slices_are_left_alone() {
         vec![none.exp(), padded(&none, 0, 2, 1, 1.0) + 1.0, &x[0] * 2.0]
     };
     let graph = traced(f, &x);
-    let fused = fuse(&graph).unwrap();
+    let fused = fuse(&graph, 0).unwrap();
     compare("empty", &f(&x), &run(&fused, &x));
 }
 
@@ -176,7 +194,7 @@ fn shifts_by_more_than_a_tile_stay_apart() {
         vec![padded(&y.slice(2000..), 0, 0, 2000, 0.0) + &y]
     };
     let graph = traced(f, &x);
-    let fused = fuse(&graph).unwrap();
+    let fused = fuse(&graph, 0).unwrap();
     let groups = fused.steps.iter().filter(|s| matches!(s.op.region(), Some(Region::Fused(_)))).count();
     assert_eq!(groups, 1, "{fused}");
     compare("far", &f(&x), &run(&fused, &x));
@@ -236,7 +254,7 @@ fn random_programs_of_slices_and_pads() {
         let x = [draw(seed, &[n], dtype), draw(seed + 1, &[n], dtype), draw(seed + 2, &[n + 1], dtype)];
         let f = random_program(seed, n);
         let graph = traced(&f, &x);
-        let fused = fuse(&graph).unwrap();
+        let fused = fuse(&graph, 0).unwrap();
         fused.verify().unwrap();
         compare(&format!("program {seed}"), &f(&x), &run(&fused, &x));
     }

@@ -5,9 +5,14 @@ use super::*;
 /// Fuses a graph given by its lines, and compares the lines of the result.
 #[track_caller]
 fn check(header: &str, before: &[&str], expected: &[&str]) {
+    check_with(0, header, before, expected);
+}
+
+#[track_caller]
+fn check_with(spare: u64, header: &str, before: &[&str], expected: &[&str]) {
     let wrap = |lines: &[&str]| format!("graph({header}) {{\n  {}\n}}", lines.join("\n  "));
     let graph: Graph = wrap(before).parse().unwrap_or_else(|e| panic!("{e}"));
-    let fused = fuse(&graph).unwrap();
+    let fused = fuse(&graph, spare).unwrap();
     fused.verify().unwrap();
     assert!(fused.len() <= graph.len());
     let text = fused.to_string();
@@ -285,4 +290,60 @@ fn parts_of_one_value_that_lie_apart_are_no_siblings() {
         "return %1, %3",
     ];
     check("x0: f64[600]", &lines, &lines);
+}
+
+#[test]
+fn a_product_is_done_again_rather_than_kept_if_there_is_work_to_spare() {
+    let header = "x0: f32[16, 16], x1: f32[16, 1]";
+    let wide = "broadcast_to(x1) {to: [16, 16]} : f32[16, 16]";
+    let before = [
+        "%0 = exp(x0) : f32[16, 16]",
+        &format!("%1 = {wide}"),
+        "%2 = mul(%0, %1) : f32[16, 16]",
+        "%3 = neg(%2) : f32[16, 16]",
+        "%4 = matmul(%3, %3) : f32[16, 16]",
+        "%5 = mul(%4, %2) : f32[16, 16]",
+        "%6 = add(%5, %0) : f32[16, 16]",
+        "return %6",
+    ];
+    let first = |outputs: &str, kept: &str| {
+        vec![
+            format!("%0 = fused(x0, x1) : ({outputs})"),
+            "  graph(x0: f32[16, 16], x1: f32[16, 1]) {".into(),
+            "    %0 = exp(x0) : f32[16, 16]".into(),
+            format!("    %1 = {wide}"),
+            "    %2 = mul(%0, %1) : f32[16, 16]".into(),
+            "    %3 = neg(%2) : f32[16, 16]".into(),
+            format!("    return {kept}"),
+            "  }".into(),
+        ]
+    };
+    let expect = |spare, lines: Vec<String>, rest: &[&str]| {
+        let lines: Vec<&str> = lines.iter().map(String::as_str).chain(rest.iter().copied()).collect();
+        check_with(spare, header, &before, &lines);
+    };
+    let kept = [
+        "%1 = matmul(%0.2, %0.2) : f32[16, 16]",
+        "%2 = fused(%1, %0.1, %0) : (f32[16, 16])",
+        "  graph(x0: f32[16, 16], x1: f32[16, 16], x2: f32[16, 16]) {",
+        "    %0 = mul(x0, x1) : f32[16, 16]",
+        "    %1 = add(%0, x2) : f32[16, 16]",
+        "    return %1",
+        "  }",
+        "return %2",
+    ];
+    expect(255, first("f32[16, 16], f32[16, 16], f32[16, 16]", "%0, %2, %3"), &kept);
+    let again = [
+        "%1 = matmul(%0.1, %0.1) : f32[16, 16]",
+        "%2 = fused(%0, x1, %1) : (f32[16, 16])",
+        "  graph(x0: f32[16, 16], x1: f32[16, 1], x2: f32[16, 16]) {",
+        &format!("    %0 = {wide}"),
+        "    %1 = mul(x0, %0) : f32[16, 16]",
+        "    %2 = mul(x2, %1) : f32[16, 16]",
+        "    %3 = add(%2, x0) : f32[16, 16]",
+        "    return %3",
+        "  }",
+        "return %2",
+    ];
+    expect(256, first("f32[16, 16], f32[16, 16]", "%0, %3"), &again);
 }

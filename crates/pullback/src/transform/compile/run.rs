@@ -27,7 +27,8 @@ pub(super) struct Compiled {
 impl Compiled {
     pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
         let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
-        let optimised = fuse(&optimised)?;
+        // What the passes saved may be spent on values that are computed again: a graph never does more work than the one it came from.
+        let optimised = fuse(&optimised, report.before.flops.saturating_sub(report.after.flops))?;
         let plan = Plan::new(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),
