@@ -142,10 +142,12 @@ impl<T: Taped> Chain for Var<T> {
             // The same node, or two constants, whose factors are 0.
             return Var { v: y, c: along(p, self.c) + along(q, other.c), ..self };
         }
-        if self.at != 0 {
-            return Var { v: y, c: along(p, self.c), ..self };
+        let (x, slope) = if self.at != 0 { (self, p) } else { (other, q) };
+        match slope {
+            // As a product with a constant 0: a tangent that does not move stays so, without records of what is added to it.
+            Slope::Of(p) if p.is_nothing() => Self::fixed(y),
+            _ => Var { v: y, c: along(slope, x.c), ..x },
         }
-        Var { v: y, c: along(q, other.c), ..other }
     }
 }
 
