@@ -81,8 +81,14 @@ fn best<Outer: Mode, Inner: Mode>(w: f64) -> f64 {
 }
 
 fn timed<Outer: Mode, Inner: Mode>(input: &RawValue, w: f64) -> Outcome {
-    // The closure is long: without the attribute it is a call, to code for every processor.
-    measure(input, || (), |()| native(#[inline(always)] || best::<Outer, Inner>(w)), |_, w| w)
+    let best = |_: &mut ()| {
+        native(
+            // Without the attribute it is a call, since it is long, to code for every processor.
+            #[inline(always)]
+            || best::<Outer, Inner>(w),
+        )
+    };
+    measure(input, || (), best, |_, w| w)
 }
 
 pub fn run(function: &str, input: &RawValue) -> Outcome {
