@@ -84,6 +84,13 @@ fn along<T: Taped>(slope: Slope<T>, c: T) -> T {
     if T::SLOW_PRODUCT && c.is_one() { slope.number() } else { slope.times(c) }
 }
 
+/// Whether the result of one variable and constants is constant, as the product with a 0 is: a tangent that does not move stays so, and
+/// leaves no record where it is added to another. Lanes would take longer to look than it saves.
+#[inline(always)]
+fn stays<T: Taped>(slope: Slope<T>) -> bool {
+    matches!(slope, Slope::Of(p) if T::PARTS > 0 && p.is_nothing())
+}
+
 /// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
 #[inline(always)]
 fn damped<T: Taped>(c: T, p: T) -> T {
@@ -142,12 +149,13 @@ impl<T: Taped> Chain for Var<T> {
             // The same node, or two constants, whose factors are 0.
             return Var { v: y, c: along(p, self.c) + along(q, other.c), ..self };
         }
-        let (x, slope) = if self.at != 0 { (self, p) } else { (other, q) };
-        match slope {
-            // As a product with a constant 0: a tangent that does not move stays so, without records of what is added to it.
-            Slope::Of(p) if p.is_nothing() => Self::fixed(y),
-            _ => Var { v: y, c: along(slope, x.c), ..x },
+        if stays(if self.at != 0 { p } else { q }) {
+            return Self::fixed(y);
         }
+        if self.at != 0 {
+            return Var { v: y, c: along(p, self.c), ..self };
+        }
+        Var { v: y, c: along(q, other.c), ..other }
     }
 }
 
