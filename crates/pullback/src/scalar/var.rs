@@ -149,13 +149,10 @@ impl<T: Taped> Chain for Var<T> {
             // The same node, or two constants, whose factors are 0.
             return Var { v: y, c: along(p, self.c) + along(q, other.c), ..self };
         }
-        if stays(if self.at != 0 { p } else { q }) {
-            return Self::fixed(y);
-        }
         if self.at != 0 {
-            return Var { v: y, c: along(p, self.c), ..self };
+            return if stays(p) { Self::fixed(y) } else { Var { v: y, c: along(p, self.c), ..self } };
         }
-        Var { v: y, c: along(q, other.c), ..other }
+        if stays(q) { Self::fixed(y) } else { Var { v: y, c: along(q, other.c), ..other } }
     }
 }
 
