@@ -80,13 +80,24 @@ fn best<Outer: Mode, Inner: Mode>(w: f64) -> f64 {
     minimise::<f64, Outer, 1>(&Miss::<Inner>(PhantomData), [w])[0]
 }
 
+fn timed<Outer: Mode, Inner: Mode>(input: &RawValue, w: f64) -> Outcome {
+    let best = |_: &mut ()| {
+        native(
+            // Without the attribute it is a call, since it is long, to code for every processor.
+            #[inline(always)]
+            || best::<Outer, Inner>(w),
+        )
+    };
+    measure(input, || (), best, |_, w| w)
+}
+
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let Input { w } = parse(input)?;
     match function {
-        "rr" => measure(input, || (), |()| native(|| best::<Reverse, Reverse>(w)), |_, w| w),
-        "ff" => measure(input, || (), |()| native(|| best::<Forward, Forward>(w)), |_, w| w),
-        "fr" => measure(input, || (), |()| native(|| best::<Forward, Reverse>(w)), |_, w| w),
-        "rf" => measure(input, || (), |()| native(|| best::<Reverse, Forward>(w)), |_, w| w),
+        "rr" => timed::<Reverse, Reverse>(input, w),
+        "ff" => timed::<Forward, Forward>(input, w),
+        "fr" => timed::<Forward, Reverse>(input, w),
+        "rf" => timed::<Reverse, Forward>(input, w),
         _ => unknown(function),
     }
 }

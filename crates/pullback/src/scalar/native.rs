@@ -5,13 +5,14 @@ use crate::backend::cpu::level::at_level;
 /// Runs `f` compiled for the vector instructions that this processor has, as far as the compiler puts what `f` calls in line.
 ///
 /// A program for every processor of its kind uses the instructions that all of them have. Loops over [`Dual`](super::Dual) and
-/// [`Lanes`](super::Lanes), or over plain numbers, can be several times faster with what most have today. Mark the functions that `f`
-/// calls `#[inline(always)]`; others are run as they were compiled. Results are the same to the last bit.
+/// [`Lanes`](super::Lanes), or over plain numbers, can be several times faster with what most have today. Mark the closure and the
+/// functions that it calls `#[inline(always)]`; what the compiler finds too long to put in line otherwise is run as it was compiled.
+/// Results are the same to the last bit.
 ///
 /// ```
 /// use pullback::scalar::{Dual, native};
 /// let x: Vec<Dual<f64, 8>> = (0..100).map(|k| Dual::variable(k as f64, k % 8)).collect();
-/// let sum: Dual<f64, 8> = native(|| x.iter().map(|&x| x * x).sum());
+/// let sum: Dual<f64, 8> = native(#[inline(always)] || x.iter().map(|&x| x * x).sum());
 /// assert_eq!(sum.real(), 328350.0);
 /// ```
 #[inline(always)]
