@@ -3,6 +3,7 @@
 use super::program::Program;
 use super::workspace::Slot;
 use crate::backend::cpu::math::Isa;
+use std::ops::Range;
 
 /// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
 /// read and written whole.
@@ -32,22 +33,69 @@ fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
     std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
 }
 
+/// Points whose numbers follow one another, or some of them.
+#[derive(Clone, Copy)]
+pub(super) struct Points<'p> {
+    numbers: &'p [f64],
+    /// The numbers of each point.
+    columns: usize,
+    len: usize,
+    /// Which points of `numbers` these are, if not all.
+    chosen: Option<&'p [usize]>,
+}
+
+impl<'p> Points<'p> {
+    /// All of `len` points.
+    pub fn all(numbers: &'p [f64], columns: usize, len: usize) -> Self {
+        assert_eq!(numbers.len(), columns * len);
+        Points { numbers, columns, len, chosen: None }
+    }
+
+    /// Those points that are numbered in `chosen`, in that order.
+    pub fn chosen(numbers: &'p [f64], columns: usize, chosen: &'p [usize]) -> Self {
+        Points { numbers, columns, len: chosen.len(), chosen: Some(chosen) }
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub fn part(self, range: Range<usize>) -> Self {
+        let len = range.len();
+        match self.chosen {
+            Some(chosen) => Points { len, chosen: Some(&chosen[range]), ..self },
+            None => {
+                let numbers = &self.numbers[range.start * self.columns..range.end * self.columns];
+                Points { numbers, len, ..self }
+            }
+        }
+    }
+
+    /// The numbers of one point.
+    #[inline(always)]
+    fn row(&self, k: usize) -> &'p [f64] {
+        let k = self.chosen.map_or(k, |chosen| chosen[k]);
+        &self.numbers[k * self.columns..][..self.columns]
+    }
+}
+
 /// Loads the inputs of at most `L` points into their slots. `inputs` says which input goes to which slot; a point starts with
 /// input number `origin`.
 #[inline(always)]
 pub(super) fn gather<const L: usize, I: Isa>(
     inputs: &[(u32, u32)],
     origin: u32,
-    columns: usize,
-    points: &[f64],
+    points: Points,
     slots: &mut [Slot<L>],
 ) {
     let all = inputs;
-    let mut width = points.len().checked_div(columns).unwrap_or(0);
+    let mut width = points.len();
     if (1..L).contains(&width) {
         // Idle lanes repeat the last point, so that no check fails for their sake. Its own lane is written with them, in whole vectors:
         // to read a vector just after one of its numbers was written takes long.
-        let last = &points[(width - 1) * columns..];
+        let last = points.row(width - 1);
         for &(input, slot) in all {
             slots[slot as usize].0.fill(last[(input - origin) as usize]);
         }
@@ -56,29 +104,30 @@ pub(super) fn gather<const L: usize, I: Isa>(
     let full = width / SIDE * SIDE;
     // Points in the outer loop: they come from far, and are read from their beginning to their end.
     for lane in (0..full).step_by(SIDE) {
+        let rows: [&[f64]; SIDE] = std::array::from_fn(|k| points.row(lane + k));
         let mut inputs = all;
         while let Some((&(first, slot), rest)) = inputs.split_first() {
-            let at = lane * columns + (first - origin) as usize;
+            let at = (first - origin) as usize;
             match inputs.split_first_chunk::<SIDE>() {
                 Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
-                    let row = |k: usize| *points[at + k * columns..].first_chunk().expect("inside the point");
-                    let tile = transposed::<I>(std::array::from_fn(row));
-                    for (column, &(_, slot)) in tile.iter().zip(group) {
+                    let tile = rows.map(|row| *row[at..].first_chunk().expect("inside the point"));
+                    for (column, &(_, slot)) in transposed::<I>(tile).iter().zip(group) {
                         slots[slot as usize].0[lane..lane + SIDE].copy_from_slice(column);
                     }
                     inputs = rest;
                 }
                 _ => {
                     let lanes = &mut slots[slot as usize].0[lane..lane + SIDE];
-                    lanes.iter_mut().enumerate().for_each(|(k, y)| *y = points[at + k * columns]);
+                    lanes.iter_mut().zip(rows).for_each(|(y, row)| *y = row[at]);
                     inputs = rest;
                 }
             }
         }
     }
     for lane in full..width {
+        let row = points.row(lane);
         for &(input, slot) in all {
-            slots[slot as usize].0[lane] = points[lane * columns + (input - origin) as usize];
+            slots[slot as usize].0[lane] = row[(input - origin) as usize];
         }
     }
 }
