@@ -25,7 +25,8 @@ fn distance<C: Copy, T: Real + Sub<C, Output = T>>(centre: &[C], point: &[T]) ->
 /// Numbers of `rows` in tiles of `W` rows, in which those of each column lie together. Places that no row is left for have `filling`.
 fn tiled<const W: usize>(rows: &[Vec<f64>], filling: f64) -> Vec<[f64; W]> {
     let columns = rows[0].len();
-    let tile = |tile: &[Vec<f64>], c: usize| std::array::from_fn(|k| tile.get(k).map_or(filling, |row| row[c]));
+    let tile =
+        |tile: &[Vec<f64>], c: usize| std::array::from_fn(|k| tile.get(k).map_or(filling, |row| row[c]));
     rows.chunks(W).flat_map(|rows| (0..columns).map(move |c| tile(rows, c))).collect()
 }
 
@@ -61,11 +62,14 @@ impl Native for Cost<'_> {
     }
 }
 
-/// Finds the centre next to each point, for some points at once, a lane for each.
+/// Points that are searched for together, a lane for each.
+const TOGETHER: usize = 32;
+
+/// Finds the centre next to each point.
 struct Search<'a> {
     centroids: &'a [Vec<f64>],
     /// Tiles of points.
-    points: &'a [Lanes<16>],
+    points: &'a [Lanes<TOGETHER>],
     nearest: &'a mut [usize],
 }
 
@@ -75,7 +79,7 @@ impl Native for Search<'_> {
     #[inline(always)]
     fn run(self) {
         let tiles = self.points.chunks_exact(self.centroids[0].len());
-        for (point, nearest) in tiles.zip(self.nearest.chunks_mut(16)) {
+        for (point, nearest) in tiles.zip(self.nearest.chunks_mut(TOGETHER)) {
             let (mut least, mut at) = (Lanes::constant(f64::INFINITY), Lanes::constant(0.0));
             for (k, centre) in self.centroids.iter().enumerate() {
                 let distance = distance(centre, point);
@@ -90,14 +94,13 @@ impl Native for Search<'_> {
 /// Points and centres, and memory for what is found out about them.
 struct Clusters {
     points: Vec<f64>,
-    tiles: Vec<Lanes<16>>,
+    tiles: Vec<Lanes<TOGETHER>>,
     centroids: Vec<Vec<f64>>,
     derivatives: Total,
     /// The centre next to each point.
     nearest: Vec<usize>,
-    /// The numbers of the points, those of the first centre first, and where those of each centre end.
-    members: Vec<usize>,
-    ends: Vec<usize>,
+    /// The numbers of the points next to each centre.
+    members: Vec<Vec<usize>>,
 }
 
 impl Clusters {
@@ -106,40 +109,25 @@ impl Clusters {
             tiles: tiled(&points, 0.0).into_iter().map(Lanes).collect(),
             derivatives: derivatives(centroids[0].len()),
             nearest: vec![0; points.len()],
-            members: vec![0; points.len()],
-            ends: vec![0; centroids.len()],
+            members: vec![Vec::new(); centroids.len()],
             points: points.concat(),
             centroids,
-        }
-    }
-
-    /// Brings the points of each centre together.
-    fn gather(&mut self) {
-        self.ends.fill(0);
-        self.nearest.iter().for_each(|&c| self.ends[c] += 1);
-        let mut start = 0;
-        for end in &mut self.ends {
-            // Where the points of the centre begin, until they are there.
-            start += std::mem::replace(end, start);
-        }
-        for (point, &c) in self.nearest.iter().enumerate() {
-            self.members[self.ends[c]] = point;
-            self.ends[c] += 1;
         }
     }
 
     /// Gradient over second derivatives, centre by centre. The smallest of several distances has the derivatives of the one that it is.
     fn direction(&mut self) -> Vec<f64> {
         native(Search { centroids: &self.centroids, points: &self.tiles, nearest: &mut self.nearest });
-        self.gather();
+        self.members.iter_mut().for_each(Vec::clear);
+        for (point, &centre) in self.nearest.iter().enumerate() {
+            self.members[centre].push(point);
+        }
         let d = self.centroids[0].len();
-        let (mut direction, mut both) = (Vec::with_capacity(self.ends.len() * d), vec![0.0; 2 * d]);
-        let mut start = 0;
-        for (centre, &end) in self.centroids.iter().zip(&self.ends) {
-            self.derivatives.evaluate_chosen_into(centre, &self.points, &self.members[start..end], &mut both);
+        let (mut direction, mut both) = (Vec::with_capacity(self.members.len() * d), vec![0.0; 2 * d]);
+        for (centre, members) in self.centroids.iter().zip(&self.members) {
+            self.derivatives.evaluate_chosen_into(centre, &self.points, members, &mut both);
             let (gradient, curvature) = both.split_at(d);
             direction.extend(gradient.iter().zip(curvature).map(|(g, h)| g / h));
-            start = end;
         }
         direction
     }

@@ -1,7 +1,7 @@
 //! Between points, whose numbers lie together, and slots, whose lanes do.
 
 use super::program::Program;
-use super::workspace::Slot;
+use super::workspace::{PARTS, Slot};
 use crate::backend::cpu::math::Isa;
 use std::ops::Range;
 
@@ -95,39 +95,71 @@ pub(super) fn gather<const L: usize, I: Isa>(
     if (1..L).contains(&width) {
         // Idle lanes repeat the last point, so that no check fails for their sake. Its own lane is written with them, in whole vectors:
         // to read a vector just after one of its numbers was written takes long.
-        let last = points.row(width - 1);
-        for &(input, slot) in all {
-            slots[slot as usize].0.fill(last[(input - origin) as usize]);
-        }
         width -= 1;
-    }
-    let full = width / SIDE * SIDE;
-    // Points in the outer loop: they come from far, and are read from their beginning to their end.
-    for lane in (0..full).step_by(SIDE) {
-        let rows: [&[f64]; SIDE] = std::array::from_fn(|k| points.row(lane + k));
-        let mut inputs = all;
-        while let Some((&(first, slot), rest)) = inputs.split_first() {
-            let at = (first - origin) as usize;
-            match inputs.split_first_chunk::<SIDE>() {
-                Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
-                    let tile = rows.map(|row| *row[at..].first_chunk().expect("inside the point"));
-                    for (column, &(_, slot)) in transposed::<I>(tile).iter().zip(group) {
-                        slots[slot as usize].0[lane..lane + SIDE].copy_from_slice(column);
-                    }
-                    inputs = rest;
-                }
-                _ => {
-                    let lanes = &mut slots[slot as usize].0[lane..lane + SIDE];
-                    lanes.iter_mut().zip(rows).for_each(|(y, row)| *y = row[at]);
-                    inputs = rest;
-                }
-            }
+        let last = points.row(width);
+        for &(input, slot) in all {
+            let (vectors, _) = slots[slot as usize].0.as_chunks_mut::<PARTS>();
+            vectors[width / PARTS..].fill([last[(input - origin) as usize]; PARTS]);
         }
     }
-    for lane in full..width {
+    // Points in the outer loop: they come from far, and are read from their beginning to their end. Two squares at a time, where there
+    // are so many: what has to be found out about their slots is found out once.
+    let (pairs, squares) = (width / (2 * SIDE) * (2 * SIDE), width / SIDE * SIDE);
+    for lane in (0..pairs).step_by(2 * SIDE) {
+        squares_of::<L, 2, I>(all, origin, points, lane, slots);
+    }
+    if pairs < squares {
+        squares_of::<L, 1, I>(all, origin, points, pairs, slots);
+    }
+    for lane in squares..width {
         let row = points.row(lane);
         for &(input, slot) in all {
             slots[slot as usize].0[lane] = row[(input - origin) as usize];
+        }
+    }
+}
+
+/// Loads the inputs of `S` times `SIDE` points, the first of which goes to `lane`.
+#[inline(always)]
+fn squares_of<const L: usize, const S: usize, I: Isa>(
+    mut inputs: &[(u32, u32)],
+    origin: u32,
+    points: Points,
+    lane: usize,
+    slots: &mut [Slot<L>],
+) {
+    // Loops instead of `from_fn`, whose closures the compiler would call for squares of this size.
+    let mut rows = [[&[][..]; SIDE]; S];
+    for (k, row) in rows.as_flattened_mut().iter_mut().enumerate() {
+        *row = points.row(lane + k);
+    }
+    while let Some((&(first, slot), rest)) = inputs.split_first() {
+        let at = (first - origin) as usize;
+        match inputs.split_first_chunk::<SIDE>() {
+            Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
+                assert!(at + SIDE <= points.columns);
+                let mut columns = [[[0.0; SIDE]; SIDE]; S];
+                for (to, rows) in columns.iter_mut().zip(&rows) {
+                    let mut square = [[0.0; SIDE]; SIDE];
+                    for (to, row) in square.iter_mut().zip(rows) {
+                        // SAFETY: a row has as many numbers as there are columns.
+                        *to = unsafe { *row.as_ptr().add(at).cast() };
+                    }
+                    *to = transposed::<I>(square);
+                }
+                for (k, &(_, slot)) in group.iter().enumerate() {
+                    let lanes = &mut slots[slot as usize].0[lane..lane + S * SIDE];
+                    for (to, square) in lanes.as_chunks_mut::<SIDE>().0.iter_mut().zip(&columns) {
+                        *to = square[k];
+                    }
+                }
+                inputs = rest;
+            }
+            _ => {
+                let lanes = &mut slots[slot as usize].0[lane..lane + S * SIDE];
+                lanes.iter_mut().zip(rows.as_flattened()).for_each(|(y, row)| *y = row[at]);
+                inputs = rest;
+            }
         }
     }
 }

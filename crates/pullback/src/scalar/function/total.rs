@@ -220,8 +220,7 @@ impl Total {
     fn sums(&self, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
         assert_eq!(shared.len(), self.shared, "the points share {} inputs", self.shared);
         assert_eq!(sums.len(), self.outputs.len(), "the function has {} outputs", self.outputs.len());
-        let failure =
-            evaluate::sums(&self.program, shared, points, &mut sums[..self.program.outputs.len()]);
+        let failure = evaluate::sums(&self.program, shared, points, &mut sums[..self.program.outputs.len()]);
         // The last one first: a sum lies before all outputs that follow from it, or in the place of the first of them.
         for (k, output) in self.outputs.iter().enumerate().rev() {
             sums[k] = match *output {

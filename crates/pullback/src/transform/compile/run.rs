@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::exec::{Plan, Profile, Statistics};
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
-use crate::opt::{Options, Report, fuse};
+use crate::opt::{Options, Report, fuse, narrow};
 use crate::tape::{Level, Seeds, Walk, pull};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
 use std::collections::HashMap;
@@ -27,7 +27,7 @@ pub(super) struct Compiled {
 impl Compiled {
     pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
         let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
-        let optimised = fuse(&optimised)?;
+        let optimised = fuse(&narrow(&optimised)?)?;
         let plan = Plan::new(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),
