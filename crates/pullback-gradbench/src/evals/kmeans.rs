@@ -63,7 +63,7 @@ impl Native for Cost<'_> {
 }
 
 /// Points that are searched for together, a lane for each.
-const TOGETHER: usize = 32;
+const TOGETHER: usize = 16;
 
 /// Finds the centre next to each point.
 struct Search<'a> {
