@@ -11,6 +11,7 @@ use crate::graph::{Builder, Graph, Ref, Step};
 use crate::ops::{Op, Region, Slice, SliceAssign};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::Location;
 
@@ -24,12 +25,13 @@ type Rows = Range<usize>;
 const ONE_IN: usize = 4;
 
 /// Values of fewer elements are left as they are.
-const SMALL: usize = 1 << 12;
+const SMALL: usize = 1 << 9;
 
 /// The graph with values narrowed to the rows that matter.
 pub(crate) fn narrow(graph: &Graph) -> Result<Graph> {
     let kinds: Vec<Kind> = graph.steps.iter().map(|step| Kind::of(graph, step)).collect();
-    let parts = read_rows(graph, &kinds, &nonzero_rows(graph, &kinds));
+    let mut parts = read_rows(graph, &kinds, &nonzero_rows(graph, &kinds));
+    even_out(graph, &mut parts);
     let whole = |k: usize| parts[k].is_none() || parts[k] == Some(0..rows(graph, Ref::Step(k, 0)));
     if (0..graph.len()).all(whole) {
         return Ok(graph.clone());
@@ -272,10 +274,53 @@ fn read_rows(graph: &Graph, kinds: &[Kind], nonzero: &[Rows]) -> Vec<Option<Rows
     read
 }
 
+/// Values that are made of each other and have equally many rows are narrowed to the same ones, so that they can be fused as before.
+///
+/// That is always right: a row that is added is read by nobody, or is zero. It comes out as zero in the second case, because then so
+/// do the rows that it is made of, and whatever it comes out as in the first.
+fn even_out(graph: &Graph, parts: &mut [Option<Rows>]) {
+    let all = |k: usize| rows(graph, Ref::Step(k, 0));
+    let narrow: Vec<bool> = parts
+        .iter()
+        .enumerate()
+        .map(|(k, part)| part.as_ref().is_some_and(|part| !part.is_empty() && part.len() < all(k)))
+        .collect();
+    // The values that are made of each other, named by one of them.
+    let mut group: Vec<usize> = (0..graph.len()).collect();
+    let named = |group: &[usize], mut k: usize| {
+        while group[k] != k {
+            k = group[k];
+        }
+        k
+    };
+    for (k, step) in graph.steps.iter().enumerate().filter(|(k, _)| narrow[*k]) {
+        for arg in &step.args {
+            if let Ref::Step(p, 0) = *arg
+                && narrow[p]
+            {
+                let (a, b) = (named(&group, k), named(&group, p));
+                group[b] = a;
+                group[p] = a;
+            }
+        }
+    }
+    let mut common: HashMap<(usize, usize), Rows> = HashMap::new();
+    let key = |k: usize| (named(&group, k), all(k));
+    for (k, part) in parts.iter().enumerate().filter(|(k, _)| narrow[*k]) {
+        let common = common.entry(key(k)).or_insert(0..0);
+        *common = hull(common.clone(), part.clone().expect("it is narrow"));
+    }
+    for (k, part) in parts.iter_mut().enumerate().filter(|(k, _)| narrow[*k]) {
+        // Rows that lie far apart are not computed with all between them.
+        let common = Some(&common[&key(k)]).filter(|rows| rows.len() * ONE_IN <= all(k));
+        *part = common.or(part.as_ref()).cloned();
+    }
+}
+
 /// A graph that is being written anew.
 struct Narrowed<'g> {
     graph: &'g Graph,
-    /// The rows of each old result that the new one has. The others are zeros, or nobody reads them.
+    /// The rows of each old result that the new one has. The others are zeros, or do not matter.
     parts: Vec<Option<Rows>>,
     /// The new results; none for those without rows.
     values: Vec<Option<Ref>>,
@@ -338,7 +383,7 @@ impl Narrowed<'_> {
         let aval = self.graph.aval(old);
         let (value, has) = match old {
             Ref::Step(k, slot) => {
-                let has = self.parts[k].clone().expect("it is read");
+                let has = self.parts[k].clone().unwrap_or(0..0);
                 (self.values[k].map(|v| v.slot(slot)), if slot == 0 { has } else { 0..rows(self.graph, old) })
             }
             other => (Some(other), 0..rows(self.graph, other)),

@@ -39,7 +39,7 @@ fn draw(seed: u64, n: usize) -> Tensor {
     Tensor::from_slice(&values, [n])
 }
 
-const N: usize = 8 * SMALL;
+const N: usize = 16 * SMALL;
 
 #[test]
 fn only_what_is_read_is_computed() {
@@ -62,6 +62,9 @@ fn the_gradient_of_few_elements_is_computed_in_their_rows() {
     };
     let narrowed = check(f, &x);
     assert!(widest(&narrowed) <= 4, "{narrowed}");
+    // All in the same rows, so that they fuse.
+    let elementwise = narrowed.steps.iter().filter(|s| s.op.elementwise());
+    assert!(elementwise.into_iter().all(|s| s.avals[0].shape.numel() == widest(&narrowed)), "{narrowed}");
 }
 
 #[test]
@@ -146,4 +149,65 @@ fn long_constants_of_few_numbers_are_kept_as_those() {
         assert_eq!(long, 1);
         check(f, &x);
     }
+}
+
+/// A random function of elementwise operations, slices and pads, of which few rows are read, with their gradient.
+fn random_program(seed: u64, n: usize) -> impl Fn(&[Tensor]) -> Vec<Tensor> {
+    let mut state = seed;
+    let mut roll = move || {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) as usize
+    };
+    let choices: Vec<usize> = (0..200).map(|_| roll()).collect();
+    let pad = |x: &Tensor, before: usize, after: usize, number: f64| {
+        Tensor::concat(&[&Tensor::full([before], number), x, &Tensor::full([after], number)], 0)
+    };
+    let all = move |x: &[Tensor]| {
+        let mut next = choices.iter().copied();
+        let mut pick = |n: usize| next.next().unwrap_or(0) % n;
+        let mut all = x.to_vec();
+        for _ in 0..12 {
+            let a = all[pick(all.len())].clone();
+            let m = a.shape()[0];
+            let same: Vec<&Tensor> = all.iter().filter(|t| t.shape() == a.shape()).collect();
+            let b = same[pick(same.len())].clone();
+            let (start, end) = (pick(3), pick(3));
+            let number = [0.0, 1.0, -0.5][pick(3)];
+            all.push(match pick(11) {
+                0 => &a + &b,
+                1 => &a * &b,
+                2 => a.sin() - &b,
+                3 => a.maximum(&b),
+                4 if m > n - 3 => a.slice(start..m - end),
+                5 if m < n + 6 => pad(&a, start, end, number),
+                // A few rows of it, somewhere in as many as before.
+                6 | 7 => pad(&a.slice(10 * start..10 * start + 7), 5 * end, m - 7 - 5 * end, number),
+                8 => pad(&a.slice(m - 4..), m - 5, 1, 0.0),
+                9 => &a * 2.0,
+                _ => a.tanh() * number + &b,
+            });
+        }
+        let (y, other) = (all[all.len() - 1].clone(), all[all.len() - 2].clone());
+        let rows = pick(8);
+        (y.slice(rows..rows + 3), other.slice(other.shape()[0] - 2..))
+    };
+    move |x: &[Tensor]| {
+        let loss = |x: &Vec<Tensor>| {
+            let (a, b) = all(x);
+            (&a * &a).sum() + b.sum()
+        };
+        let (a, b) = all(x);
+        [vec![a, b], grad(loss)(&x.to_vec())].concat()
+    }
+}
+
+#[test]
+fn random_programs_of_which_few_rows_are_read() {
+    let mut narrowed = 0;
+    for seed in 0..80 {
+        let n = [SMALL, SMALL + 100][seed as usize % 2];
+        let x = [draw(seed, n), draw(seed + 1, n), draw(seed + 2, n + 1)];
+        narrowed += (widest(&check(random_program(seed, n), &x)) < n / ONE_IN) as usize;
+    }
+    assert!(narrowed > 20, "{narrowed}");
 }
