@@ -17,7 +17,7 @@ struct Input {
 fn distance<C: Copy, T: Real + Sub<C, Output = T>>(centre: &[C], point: &[T]) -> T {
     let mut sum = T::constant(0.0);
     for (&c, &p) in centre.iter().zip(point) {
-        sum = sum + (p - c) * (p - c);
+        sum += (p - c) * (p - c);
     }
     sum
 }
