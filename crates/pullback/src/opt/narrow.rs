@@ -191,11 +191,13 @@ fn down(rows: Rows, by: usize) -> Rows {
 /// For the result of each step: rows outside of which all elements are zeros, without a sign.
 fn nonzero_rows(graph: &Graph, kinds: &[Kind]) -> Vec<Rows> {
     let mut found: Vec<Rows> = Vec::with_capacity(graph.len());
+    let few: Vec<Option<Rows>> = graph.consts.iter().map(few_nonzero).collect();
     for (k, (step, kind)) in graph.steps.iter().zip(kinds).enumerate() {
         let all = 0..rows(graph, Ref::Step(k, 0));
         let of = |n: usize| match step.args[n] {
             Ref::Step(k, 0) => found[k].clone(),
             Ref::Const(k) if number(graph, Ref::Const(k)).is_some_and(|v| v.to_bits() == 0) => 0..0,
+            Ref::Const(k) => few[k].clone().unwrap_or(0..rows(graph, Ref::Const(k))),
             other => 0..rows(graph, other),
         };
         let positive = |n: usize| number(graph, step.args[n]).is_some_and(|v| v > 0.0 && v.is_finite());
