@@ -128,10 +128,10 @@ fn squares_of<const L: usize, const S: usize, I: Isa>(
     lane: usize,
     slots: &mut [Slot<L>],
 ) {
-    // Loops instead of `from_fn`, whose closures the compiler would call for squares of this size.
-    let mut rows = [[&[][..]; SIDE]; S];
+    // Loops instead of `from_fn`, whose closures the compiler would call for squares of this size, and bare pointers, which stay in registers.
+    let mut rows = [[std::ptr::null::<f64>(); SIDE]; S];
     for (k, row) in rows.as_flattened_mut().iter_mut().enumerate() {
-        *row = points.row(lane + k);
+        *row = points.row(lane + k).as_ptr();
     }
     while let Some((&(first, slot), rest)) = inputs.split_first() {
         let at = (first - origin) as usize;
@@ -143,7 +143,7 @@ fn squares_of<const L: usize, const S: usize, I: Isa>(
                     let mut square = [[0.0; SIDE]; SIDE];
                     for (to, row) in square.iter_mut().zip(rows) {
                         // SAFETY: a row has as many numbers as there are columns.
-                        *to = unsafe { *row.as_ptr().add(at).cast() };
+                        *to = unsafe { *row.add(at).cast() };
                     }
                     *to = transposed::<I>(square);
                 }
@@ -156,8 +156,12 @@ fn squares_of<const L: usize, const S: usize, I: Isa>(
                 inputs = rest;
             }
             _ => {
+                assert!(at < points.columns);
                 let lanes = &mut slots[slot as usize].0[lane..lane + S * SIDE];
-                lanes.iter_mut().zip(rows.as_flattened()).for_each(|(y, row)| *y = row[at]);
+                for (to, row) in lanes.iter_mut().zip(rows.as_flattened()) {
+                    // SAFETY: as above.
+                    *to = unsafe { *row.add(at) };
+                }
                 inputs = rest;
             }
         }
