@@ -1,7 +1,7 @@
 //! Hand tracking: distances of a posed hand from measured points, differentiated by dual numbers with all tangents at once.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Dual, Real, native};
+use pullback::scalar::{Dual, Native, Real, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -131,7 +131,9 @@ impl Hand {
     fn positions<T: Real>(&self, theta: &[T]) -> Vec<[T; 3]> {
         let transforms = self.transforms(theta);
         let rotation = axis_angle([theta[0], theta[1], theta[2]]);
-        let position = |(base, moved_by): (&[f64; 4], &Vec<(usize, f64)>)| {
+        let mut positions = Vec::with_capacity(self.moved_by.len());
+        // A loop: a closure of this length would be called, and compiled for every processor.
+        for (base, moved_by) in self.model.base_positions.iter().zip(&self.moved_by) {
             let mut at = [T::constant(0.0); 3];
             for &(bone, weight) in moved_by {
                 let base = base.map(|v| v * weight);
@@ -142,29 +144,44 @@ impl Hand {
             if self.model.is_mirrored {
                 at[0] = -at[0];
             }
-            std::array::from_fn(|i| {
-                let row = &rotation[i];
-                row[0] * at[0] + row[1] * at[1] + row[2] * at[2] + theta[3 + i]
-            })
-        };
-        self.model.base_positions.iter().zip(&self.moved_by).map(position).collect()
-    }
-
-    /// The distances of the measured points, three numbers each, from the vertices or from places on the triangles that they correspond to.
-    #[inline(always)]
-    fn residuals<T: Real>(&self, theta: &[T], us: &[[T; 2]]) -> Vec<[T; 3]> {
-        let at = self.positions(theta);
-        let residual = |i: usize| {
-            let (to, point) = (self.correspondences[i], self.points[i]);
-            if us.is_empty() {
-                return std::array::from_fn(|k| -at[to][k] + point[k]);
+            let mut turned = [T::constant(0.0); 3];
+            for (k, row) in rotation.iter().enumerate() {
+                turned[k] = row[0] * at[0] + row[1] * at[1] + row[2] * at[2] + theta[3 + k];
             }
-            let [a, b, c] = self.model.triangles[to].map(|vertex| &at[vertex]);
-            let [u, v] = us[i];
-            let w = -(u + v) + 1.0;
-            std::array::from_fn(|k| -(u * a[k] + v * b[k] + w * c[k]) + point[k])
-        };
-        (0..self.points.len()).map(residual).collect()
+            positions.push(turned);
+        }
+        positions
+    }
+}
+
+/// The distances of the measured points, three numbers each, from the vertices or from places on the triangles that they correspond to.
+struct Residuals<'a, T> {
+    hand: &'a Hand,
+    theta: &'a [T],
+    us: &'a [[T; 2]],
+}
+
+impl<T: Real> Native for Residuals<'_, T> {
+    type Output = Vec<[T; 3]>;
+
+    #[inline(always)]
+    fn run(self) -> Vec<[T; 3]> {
+        let Residuals { hand, theta, us } = self;
+        let at = hand.positions(theta);
+        let mut residuals = Vec::with_capacity(hand.points.len());
+        for (i, (&to, point)) in hand.correspondences.iter().zip(&hand.points).enumerate() {
+            let mut residual = [T::constant(0.0); 3];
+            if us.is_empty() {
+                (0..3).for_each(|k| residual[k] = -at[to][k] + point[k]);
+            } else {
+                let [a, b, c] = hand.model.triangles[to].map(|vertex| &at[vertex]);
+                let [u, v] = us[i];
+                let w = -(u + v) + 1.0;
+                (0..3).for_each(|k| residual[k] = -(u * a[k] + v * b[k] + w * c[k]) + point[k]);
+            }
+            residuals.push(residual);
+        }
+        residuals
     }
 }
 
@@ -176,7 +193,7 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
         "objective" => measure(
             input,
             || (),
-            |()| native(|| hand.residuals(&theta, &us)),
+            |()| native(Residuals { hand: &hand, theta: &theta, us: &us }),
             |_, r| r.into_iter().flatten().collect::<Vec<_>>(),
         ),
         "jacobian" => measure(
@@ -190,7 +207,7 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
                     us.iter().map(|u| [Dual::variable(u[0], 0), Dual::variable(u[1], 1)]).collect();
                 (theta, us)
             },
-            |(theta, us)| native(|| hand.residuals(theta, us)),
+            |(theta, us)| native(Residuals { hand: &hand, theta, us }),
             |_, r| r.into_iter().flatten().map(|r| r.tangents()[skipped..].to_vec()).collect::<Vec<_>>(),
         ),
         _ => unknown(function),

@@ -1,9 +1,10 @@
 //! The Newton direction of k-means: gradient over the diagonal of the Hessian, both from one compiled function of a centre and a point.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Function, Real, Total, native};
+use pullback::scalar::{Function, Lanes, Native, Real, Total, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::ops::Sub;
 
 #[derive(Deserialize)]
 struct Input {
@@ -11,94 +12,122 @@ struct Input {
     centroids: Vec<Vec<f64>>,
 }
 
-/// The squared distance of a centre and a point, one after the other in `x`.
-fn distance<T: Real>(x: &[T]) -> T {
-    let (centre, point) = x.split_at(x.len() / 2);
-    centre.iter().zip(point).map(|(&c, &p)| (c - p) * (c - p)).sum()
+/// The squared distance of a centre and a point.
+#[inline(always)]
+fn distance<C: Copy, T: Real + Sub<C, Output = T>>(centre: &[C], point: &[T]) -> T {
+    let mut sum = T::constant(0.0);
+    for (&c, &p) in centre.iter().zip(point) {
+        sum += (p - c) * (p - c);
+    }
+    sum
+}
+
+/// Numbers of `rows` in tiles of `W` rows, in which those of each column lie together. Places that no row is left for have `filling`.
+fn tiled<const W: usize>(rows: &[Vec<f64>], filling: f64) -> Vec<[f64; W]> {
+    let columns = rows[0].len();
+    let tile =
+        |tile: &[Vec<f64>], c: usize| std::array::from_fn(|k| tile.get(k).map_or(filling, |row| row[c]));
+    rows.chunks(W).flat_map(|rows| (0..columns).map(move |c| tile(rows, c))).collect()
+}
+
+/// The sum of the distances from the nearest centres, in plain numbers.
+struct Cost<'a> {
+    points: &'a [Vec<f64>],
+    /// Tiles of centres.
+    centres: &'a [[f64; 8]],
+}
+
+impl Native for Cost<'_> {
+    type Output = f64;
+
+    #[inline(always)]
+    fn run(self) -> f64 {
+        let mut cost = 0.0;
+        for point in self.points {
+            let mut least = f64::INFINITY;
+            for centres in self.centres.chunks_exact(point.len()) {
+                let mut distances = [0.0; 8];
+                for (&p, centres) in point.iter().zip(centres) {
+                    for (sum, c) in distances.iter_mut().zip(centres) {
+                        *sum += (p - c) * (p - c);
+                    }
+                }
+                for distance in distances {
+                    least = if distance < least { distance } else { least };
+                }
+            }
+            cost += least;
+        }
+        cost
+    }
+}
+
+/// Points that are searched for together, a lane for each.
+const TOGETHER: usize = 16;
+
+/// Finds the centre next to each point.
+struct Search<'a> {
+    centroids: &'a [Vec<f64>],
+    /// Tiles of points.
+    points: &'a [Lanes<TOGETHER>],
+    nearest: &'a mut [usize],
+}
+
+impl Native for Search<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run(self) {
+        let tiles = self.points.chunks_exact(self.centroids[0].len());
+        for (point, nearest) in tiles.zip(self.nearest.chunks_mut(TOGETHER)) {
+            let (mut least, mut at) = (Lanes::constant(f64::INFINITY), Lanes::constant(0.0));
+            for (k, centre) in self.centroids.iter().enumerate() {
+                let distance = distance(centre, point);
+                at = distance.select_lt(least, Lanes::constant(k as f64), at);
+                least = distance.select_lt(least, distance, least);
+            }
+            nearest.iter_mut().zip(at.0).for_each(|(nearest, at)| *nearest = at as usize);
+        }
+    }
 }
 
 /// Points and centres, and memory for what is found out about them.
 struct Clusters {
-    points: Vec<Vec<f64>>,
+    points: Vec<f64>,
+    tiles: Vec<Lanes<TOGETHER>>,
     centroids: Vec<Vec<f64>>,
-    /// Coordinate `c` of all centres, one row for each coordinate: the search runs over many centres at once.
-    by_coordinate: Vec<f64>,
-    /// Distances of one point from all centres.
-    distances: Vec<f64>,
-    /// The centre next to each point, and its squared distance.
-    nearest: Vec<(usize, f64)>,
-    /// The points, those of the first centre first, and where those of each centre end.
-    members: Vec<f64>,
-    ends: Vec<usize>,
+    derivatives: Total,
+    /// The centre next to each point.
+    nearest: Vec<usize>,
+    /// The numbers of the points next to each centre.
+    members: Vec<Vec<usize>>,
 }
 
 impl Clusters {
     fn new(points: Vec<Vec<f64>>, centroids: Vec<Vec<f64>>) -> Self {
-        let d = centroids[0].len();
-        let by_coordinate = (0..d).flat_map(|c| centroids.iter().map(move |centre| centre[c])).collect();
         Clusters {
-            by_coordinate,
-            distances: vec![0.0; centroids.len()],
-            nearest: vec![(0, 0.0); points.len()],
-            members: vec![0.0; points.len() * d],
-            ends: vec![0; centroids.len()],
-            points,
+            tiles: tiled(&points, 0.0).into_iter().map(Lanes).collect(),
+            derivatives: derivatives(centroids[0].len()),
+            nearest: vec![0; points.len()],
+            members: vec![Vec::new(); centroids.len()],
+            points: points.concat(),
             centroids,
         }
     }
 
-    /// Finds the centre next to each point.
-    fn search(&mut self) {
-        native(|| {
-            let k = self.centroids.len();
-            for (point, nearest) in self.points.iter().zip(&mut self.nearest) {
-                self.distances.fill(0.0);
-                for (&p, centres) in point.iter().zip(self.by_coordinate.chunks(k)) {
-                    for (sum, c) in self.distances.iter_mut().zip(centres) {
-                        *sum += (c - p) * (c - p);
-                    }
-                }
-                let least = self.distances.iter().copied().fold(f64::INFINITY, f64::min);
-                let at = self.distances.iter().position(|&distance| distance == least);
-                *nearest = (at.expect("there is a centre, and no distance is NaN"), least);
-            }
-        });
-    }
-
-    fn cost(&mut self) -> f64 {
-        self.search();
-        self.nearest.iter().map(|(_, distance)| distance).sum()
-    }
-
-    /// Brings the points of each centre together.
-    fn gather(&mut self) {
-        let d = self.centroids[0].len();
-        self.ends.fill(0);
-        self.nearest.iter().for_each(|&(c, _)| self.ends[c] += d);
-        let mut start = 0;
-        for end in &mut self.ends {
-            // Where the points of the centre begin, until they are there.
-            start += std::mem::replace(end, start);
-        }
-        for (&(c, _), point) in self.nearest.iter().zip(&self.points) {
-            let end = &mut self.ends[c];
-            self.members[*end..*end + d].copy_from_slice(point);
-            *end += d;
-        }
-    }
-
     /// Gradient over second derivatives, centre by centre. The smallest of several distances has the derivatives of the one that it is.
-    fn direction(&mut self, derivatives: &Total) -> Vec<f64> {
-        self.search();
-        self.gather();
+    fn direction(&mut self) -> Vec<f64> {
+        native(Search { centroids: &self.centroids, points: &self.tiles, nearest: &mut self.nearest });
+        self.members.iter_mut().for_each(Vec::clear);
+        for (point, &centre) in self.nearest.iter().enumerate() {
+            self.members[centre].push(point);
+        }
         let d = self.centroids[0].len();
-        let (mut direction, mut both) = (Vec::with_capacity(self.ends.len() * d), vec![0.0; 2 * d]);
-        let mut start = 0;
-        for (centre, &end) in self.centroids.iter().zip(&self.ends) {
-            derivatives.evaluate_into(centre, &self.members[start..end], &mut both);
+        let (mut direction, mut both) = (Vec::with_capacity(self.members.len() * d), vec![0.0; 2 * d]);
+        for (centre, members) in self.centroids.iter().zip(&self.members) {
+            self.derivatives.evaluate_chosen_into(centre, &self.points, members, &mut both);
             let (gradient, curvature) = both.split_at(d);
             direction.extend(gradient.iter().zip(curvature).map(|(g, h)| g / h));
-            start = end;
         }
         direction
     }
@@ -107,7 +136,7 @@ impl Clusters {
 /// First and second derivatives of the distances from one centre, summed over points: the gradient, and the diagonal of the Hessian,
 /// which has nothing else.
 fn derivatives(d: usize) -> Total {
-    let distance = Function::record(distance, 2 * d);
+    let distance = Function::record(|x| distance(&x[..d], &x[d..]), 2 * d);
     let diagonal = distance.hessian_function().select((0..d).map(|k| k * (2 * d + 1)));
     distance.gradient_function().select(0..d).join(&diagonal).total(d)
 }
@@ -116,11 +145,16 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
     let Input { points, centroids } = parse(input)?;
     let d = centroids.first().map_or(0, Vec::len);
     match function {
-        "cost" => measure(input, || Clusters::new(points, centroids), Clusters::cost, |_, y| y),
+        "cost" => measure(
+            input,
+            || tiled(&centroids, f64::INFINITY),
+            |centres| native(Cost { points: &points, centres }),
+            |_, cost| cost,
+        ),
         "dir" => measure(
             input,
-            || (Clusters::new(points, centroids), derivatives(d)),
-            |(clusters, derivatives)| clusters.direction(derivatives),
+            || Clusters::new(points, centroids),
+            Clusters::direction,
             |_, direction| direction.chunks(d).map(<[f64]>::to_vec).collect::<Vec<_>>(),
         ),
         _ => unknown(function),

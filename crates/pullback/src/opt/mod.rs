@@ -12,6 +12,7 @@ mod hoist;
 mod inline;
 mod layout;
 mod measure;
+mod narrow;
 mod remat;
 mod report;
 mod rewrite;
@@ -26,6 +27,7 @@ mod laws;
 mod tests;
 
 pub(crate) use fuse::fuse;
+pub(crate) use narrow::{narrow, sparse_constants};
 pub use report::{PassReport, Report};
 
 use crate::exec::Statistics;

@@ -173,16 +173,16 @@ impl<const N: usize> Real for Lanes<N> {
         Lanes(self.0.map(|x| x.powf(p)))
     }
 
-    #[inline]
-    fn select_lt(self, than: Self, then: Self, otherwise: Self) -> Self {
-        let choose = |k: usize| if self.0[k] < than.0[k] { then.0[k] } else { otherwise.0[k] };
-        Lanes(std::array::from_fn(choose))
+    #[inline(always)]
+    fn select_lt(self, than: Self, then: Self, mut otherwise: Self) -> Self {
+        (0..N).for_each(|k| otherwise.0[k] = if self.0[k] < than.0[k] { then.0[k] } else { otherwise.0[k] });
+        otherwise
     }
 
-    #[inline]
-    fn select_le(self, than: Self, then: Self, otherwise: Self) -> Self {
-        let choose = |k: usize| if self.0[k] <= than.0[k] { then.0[k] } else { otherwise.0[k] };
-        Lanes(std::array::from_fn(choose))
+    #[inline(always)]
+    fn select_le(self, than: Self, then: Self, mut otherwise: Self) -> Self {
+        (0..N).for_each(|k| otherwise.0[k] = if self.0[k] <= than.0[k] { then.0[k] } else { otherwise.0[k] });
+        otherwise
     }
 }
 

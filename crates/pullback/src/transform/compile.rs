@@ -12,7 +12,7 @@ use super::{Tree, from_leaves};
 use crate::error::{Result, caught, err, or_panic};
 use crate::exec::Profile;
 use crate::graph::{Graph, trace_leaves};
-use crate::opt::Options;
+use crate::opt::{Options, sparse_constants};
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
 use run::Compiled as Block;
@@ -276,7 +276,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
             structure = Some(y.map(&mut |_| Tensor::scalar(0.0)));
             Ok(outputs)
         };
-        let (graph, captured) = trace_leaves(run, super::avals(x))?.lift_large();
+        let (graph, captured) = sparse_constants(trace_leaves(run, super::avals(x))?)?.lift_large();
         let donated = donated(x, &self.donated)?;
         let structure = structure.expect("the function was traced");
         Ok(Entry { block: Block::new(graph, &donated, &self.options)?, captured, structure })

@@ -2,7 +2,6 @@
 //!
 //! A row is the last axis of a view. Half types are computed in `f32`.
 
-mod exp;
 mod kernel;
 
 use super::compute::Compute;

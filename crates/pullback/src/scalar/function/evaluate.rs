@@ -1,6 +1,6 @@
 //! Evaluates a program at many points, in blocks that run a lane for each, or at one.
 
-use super::exchange::{gather, scatter};
+use super::exchange::{Points, gather, scatter};
 use super::program::Program;
 use super::steps::{run_block, run_single};
 use super::workspace::{Line, PARTS, Workspace};
@@ -28,18 +28,13 @@ pub(super) struct Failure {
     pub guard: usize,
 }
 
-/// Evaluates the program at every point, `columns` numbers each, into the rows of `out`.
+/// Evaluates the program at every point into the rows of `out`.
 ///
 /// Returns the first point that fails a check.
-pub(super) fn many(
-    program: &Program,
-    columns: usize,
-    points: &[f64],
-    out: &mut [f64],
-    n: usize,
-) -> Option<Failure> {
+pub(super) fn many(program: &Program, points: Points, out: &mut [f64]) -> Option<Failure> {
     let rows = program.outputs.len();
-    assert!(points.len() == n * columns && out.len() == n * rows);
+    let n = points.len();
+    assert_eq!(out.len(), n * rows);
     let first_failure = AtomicUsize::new(usize::MAX);
     let failed_guard = AtomicUsize::new(0);
     let out = Disjoint::new(out);
@@ -48,8 +43,7 @@ pub(super) fn many(
     parallel::split(n, grain, LANES, |range| {
         // SAFETY: the ranges of a split are disjoint.
         let out = unsafe { out.part(range.start * rows..range.end * rows) };
-        let points = &points[range.start * columns..range.end * columns];
-        if let Some(failure) = rows_part(program, columns, points, out, range.len()) {
+        if let Some(failure) = rows_part(program, points.part(range.clone()), out) {
             let point = range.start + failure.point;
             if first_failure.fetch_min(point, Ordering::Relaxed) > point {
                 failed_guard.store(failure.guard, Ordering::Relaxed);
@@ -69,18 +63,11 @@ fn cut(n: usize) -> (Range<usize>, Range<usize>) {
 
 /// Evaluates consecutive points on this thread.
 #[inline(always)]
-fn rows_on<I: Isa>(
-    program: &Program,
-    columns: usize,
-    points: &[f64],
-    out: &mut [f64],
-    n: usize,
-) -> Option<Failure> {
+fn rows_on<I: Isa>(program: &Program, points: Points, out: &mut [f64]) -> Option<Failure> {
     #[inline(always)]
     fn blocks<const L: usize, I: Isa>(
         program: &Program,
-        columns: usize,
-        points: &[f64],
+        points: Points,
         out: &mut [f64],
         range: Range<usize>,
         workspace: &mut Workspace,
@@ -89,8 +76,7 @@ fn rows_on<I: Isa>(
         let (slots, _) = workspace.slots_and_parts::<L>(program);
         for start in range.clone().step_by(L) {
             let width = L.min(range.end - start);
-            let points = &points[start * columns..][..width * columns];
-            gather::<L, I>(&program.inputs, 0, columns, points, slots);
+            gather::<L, I>(&program.inputs, 0, points.part(start..start + width), slots);
             if let Some(failure) = run_block(program, slots) {
                 return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
             }
@@ -98,13 +84,13 @@ fn rows_on<I: Isa>(
         }
         None
     }
-    let (many, few) = cut(n);
+    let (many, few) = cut(points.len());
     let (mut workspace, mut failure) = (Workspace::take(), None);
     if !many.is_empty() {
-        failure = blocks::<LANES, I>(program, columns, points, out, many, &mut workspace);
+        failure = blocks::<LANES, I>(program, points, out, many, &mut workspace);
     }
     if failure.is_none() && !few.is_empty() {
-        failure = blocks::<FEW, I>(program, columns, points, out, few, &mut workspace);
+        failure = blocks::<FEW, I>(program, points, out, few, &mut workspace);
     }
     workspace.keep();
     failure
@@ -139,19 +125,13 @@ fn total(parts: &[f64; PARTS]) -> f64 {
 /// A point counts in the same partial sum in whatever block it is, and after the points before it: how points are cut into blocks does
 /// not show in the result.
 #[inline(always)]
-fn sums_on<I: Isa>(
-    program: &Program,
-    shared: &[f64],
-    points: &[f64],
-    sums: &mut [f64],
-    n: usize,
-) -> Option<Failure> {
+fn sums_on<I: Isa>(program: &Program, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
     /// Blocks of `L` points. `ONE` of them has all points: its partial sums need no memory.
     #[inline(always)]
     fn blocks<const L: usize, const ONE: bool, I: Isa>(
         program: &Program,
         shared: &[f64],
-        (points, own): (&[f64], usize),
+        points: Points,
         sums: &mut [f64],
         range: Range<usize>,
         workspace: &mut Workspace,
@@ -164,8 +144,7 @@ fn sums_on<I: Isa>(
         }
         for start in range.clone().step_by(L) {
             let width = L.min(range.end - start);
-            let points = &points[start * own..][..width * own];
-            gather::<L, I>(inputs, shared.len() as u32, own, points, slots);
+            gather::<L, I>(inputs, shared.len() as u32, points.part(start..start + width), slots);
             if let Some(failure) = run_block(program, slots) {
                 return Some(Failure { point: start + failure.point.min(width - 1), ..failure });
             }
@@ -183,7 +162,7 @@ fn sums_on<I: Isa>(
         }
         None
     }
-    let points = (points, points.len().checked_div(n).unwrap_or(0));
+    let n = points.len();
     let mut workspace = Workspace::take();
     if n <= FEW {
         let failure = blocks::<FEW, true, I>(program, shared, points, sums, 0..n, &mut workspace);
@@ -221,31 +200,25 @@ macro_rules! compiled_for_processor {
     };
 }
 compiled_for_processor! {
-    fn rows_part(program: &Program, columns: usize, points: &[f64], out: &mut [f64], n: usize) = rows_on
+    fn rows_part(program: &Program, points: Points, out: &mut [f64]) = rows_on
 }
 compiled_for_processor! {
-    fn sums_part(program: &Program, shared: &[f64], points: &[f64], sums: &mut [f64], n: usize) = sums_on
+    fn sums_part(program: &Program, shared: &[f64], points: Points, sums: &mut [f64]) = sums_on
 }
 
-/// The sum of each output over the points, all of which have the inputs `shared` before their `own`.
+/// The sum of each output over the points, all of which have the inputs `shared` before their own.
 ///
 /// The program must keep the slots of the shared inputs. Points are summed in groups whose size depends on the program alone, so that the
 /// number of threads does not show in the result.
-pub(super) fn sums(
-    program: &Program,
-    shared: &[f64],
-    own: usize,
-    points: &[f64],
-    sums: &mut [f64],
-    n: usize,
-) -> Option<Failure> {
+pub(super) fn sums(program: &Program, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
     let rows = program.outputs.len();
-    assert!(points.len() == n * own && sums.len() == rows);
+    let n = points.len();
+    assert_eq!(sums.len(), rows);
     let size = (200_000 / (program.steps.len() + 1)).max(LANES).next_multiple_of(LANES);
     sums.fill(0.0);
     let groups = n.div_ceil(size);
     if groups <= 1 {
-        return sums_part(program, shared, points, sums, n);
+        return sums_part(program, shared, points, sums);
     }
     let mut partial = vec![0.0; groups * rows];
     let places = Disjoint::new(&mut partial);
@@ -255,9 +228,7 @@ pub(super) fn sums(
             // SAFETY: each group has its own place, and belongs to one range.
             let place = unsafe { places.part(g * rows..(g + 1) * rows) };
             let (start, end) = (g * size, n.min((g + 1) * size));
-            if let Some(found) =
-                sums_part(program, shared, &points[start * own..end * own], place, end - start)
-            {
+            if let Some(found) = sums_part(program, shared, points.part(start..end), place) {
                 let found = Failure { point: start + found.point, ..found };
                 let mut first = failure.lock().expect("nothing panics while it is held");
                 if first.is_none_or(|f| found.point < f.point) {

@@ -1,8 +1,9 @@
 //! Between points, whose numbers lie together, and slots, whose lanes do.
 
 use super::program::Program;
-use super::workspace::Slot;
+use super::workspace::{PARTS, Slot};
 use crate::backend::cpu::math::Isa;
+use std::ops::Range;
 
 /// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are
 /// read and written whole.
@@ -32,53 +33,137 @@ fn transposed<I: Isa>(tile: [[f64; SIDE]; SIDE]) -> [[f64; SIDE]; SIDE] {
     std::array::from_fn(|i| std::array::from_fn(|j| tile[j][i]))
 }
 
+/// Points whose numbers follow one another, or some of them.
+#[derive(Clone, Copy)]
+pub(super) struct Points<'p> {
+    numbers: &'p [f64],
+    /// The numbers of each point.
+    columns: usize,
+    len: usize,
+    /// Which points of `numbers` these are, if not all.
+    chosen: Option<&'p [usize]>,
+}
+
+impl<'p> Points<'p> {
+    /// All of `len` points.
+    pub fn all(numbers: &'p [f64], columns: usize, len: usize) -> Self {
+        assert_eq!(numbers.len(), columns * len);
+        Points { numbers, columns, len, chosen: None }
+    }
+
+    /// Those points that are numbered in `chosen`, in that order.
+    pub fn chosen(numbers: &'p [f64], columns: usize, chosen: &'p [usize]) -> Self {
+        Points { numbers, columns, len: chosen.len(), chosen: Some(chosen) }
+    }
+
+    #[inline(always)]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    #[inline(always)]
+    pub fn part(self, range: Range<usize>) -> Self {
+        let len = range.len();
+        match self.chosen {
+            Some(chosen) => Points { len, chosen: Some(&chosen[range]), ..self },
+            None => {
+                let numbers = &self.numbers[range.start * self.columns..range.end * self.columns];
+                Points { numbers, len, ..self }
+            }
+        }
+    }
+
+    /// The numbers of one point.
+    #[inline(always)]
+    fn row(&self, k: usize) -> &'p [f64] {
+        let k = self.chosen.map_or(k, |chosen| chosen[k]);
+        &self.numbers[k * self.columns..][..self.columns]
+    }
+}
+
 /// Loads the inputs of at most `L` points into their slots. `inputs` says which input goes to which slot; a point starts with
 /// input number `origin`.
 #[inline(always)]
 pub(super) fn gather<const L: usize, I: Isa>(
     inputs: &[(u32, u32)],
     origin: u32,
-    columns: usize,
-    points: &[f64],
+    points: Points,
     slots: &mut [Slot<L>],
 ) {
     let all = inputs;
-    let mut width = points.len().checked_div(columns).unwrap_or(0);
+    let mut width = points.len();
     if (1..L).contains(&width) {
         // Idle lanes repeat the last point, so that no check fails for their sake. Its own lane is written with them, in whole vectors:
         // to read a vector just after one of its numbers was written takes long.
-        let last = &points[(width - 1) * columns..];
-        for &(input, slot) in all {
-            slots[slot as usize].0.fill(last[(input - origin) as usize]);
-        }
         width -= 1;
-    }
-    let full = width / SIDE * SIDE;
-    // Points in the outer loop: they come from far, and are read from their beginning to their end.
-    for lane in (0..full).step_by(SIDE) {
-        let mut inputs = all;
-        while let Some((&(first, slot), rest)) = inputs.split_first() {
-            let at = lane * columns + (first - origin) as usize;
-            match inputs.split_first_chunk::<SIDE>() {
-                Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
-                    let row = |k: usize| *points[at + k * columns..].first_chunk().expect("inside the point");
-                    let tile = transposed::<I>(std::array::from_fn(row));
-                    for (column, &(_, slot)) in tile.iter().zip(group) {
-                        slots[slot as usize].0[lane..lane + SIDE].copy_from_slice(column);
-                    }
-                    inputs = rest;
-                }
-                _ => {
-                    let lanes = &mut slots[slot as usize].0[lane..lane + SIDE];
-                    lanes.iter_mut().enumerate().for_each(|(k, y)| *y = points[at + k * columns]);
-                    inputs = rest;
-                }
-            }
+        let last = points.row(width);
+        for &(input, slot) in all {
+            let (vectors, _) = slots[slot as usize].0.as_chunks_mut::<PARTS>();
+            vectors[width / PARTS..].fill([last[(input - origin) as usize]; PARTS]);
         }
     }
-    for lane in full..width {
+    // Points in the outer loop: they come from far, and are read from their beginning to their end. Two squares at a time, where there
+    // are so many: what has to be found out about their slots is found out once.
+    let (pairs, squares) = (width / (2 * SIDE) * (2 * SIDE), width / SIDE * SIDE);
+    for lane in (0..pairs).step_by(2 * SIDE) {
+        squares_of::<L, 2, I>(all, origin, points, lane, slots);
+    }
+    if pairs < squares {
+        squares_of::<L, 1, I>(all, origin, points, pairs, slots);
+    }
+    for lane in squares..width {
+        let row = points.row(lane);
         for &(input, slot) in all {
-            slots[slot as usize].0[lane] = points[lane * columns + (input - origin) as usize];
+            slots[slot as usize].0[lane] = row[(input - origin) as usize];
+        }
+    }
+}
+
+/// Loads the inputs of `S` times `SIDE` points, the first of which goes to `lane`.
+#[inline(always)]
+fn squares_of<const L: usize, const S: usize, I: Isa>(
+    mut inputs: &[(u32, u32)],
+    origin: u32,
+    points: Points,
+    lane: usize,
+    slots: &mut [Slot<L>],
+) {
+    // Loops instead of `from_fn`, whose closures the compiler would call for squares of this size, and bare pointers, which stay in registers.
+    let mut rows = [[std::ptr::null::<f64>(); SIDE]; S];
+    for (k, row) in rows.as_flattened_mut().iter_mut().enumerate() {
+        *row = points.row(lane + k).as_ptr();
+    }
+    while let Some((&(first, slot), rest)) = inputs.split_first() {
+        let at = (first - origin) as usize;
+        match inputs.split_first_chunk::<SIDE>() {
+            Some((group, rest)) if group[SIDE - 1].0 == first + (SIDE as u32 - 1) => {
+                assert!(at + SIDE <= points.columns);
+                let mut columns = [[[0.0; SIDE]; SIDE]; S];
+                for (to, rows) in columns.iter_mut().zip(&rows) {
+                    let mut square = [[0.0; SIDE]; SIDE];
+                    for (to, row) in square.iter_mut().zip(rows) {
+                        // SAFETY: a row has as many numbers as there are columns.
+                        *to = unsafe { *row.add(at).cast() };
+                    }
+                    *to = transposed::<I>(square);
+                }
+                for (k, &(_, slot)) in group.iter().enumerate() {
+                    let lanes = &mut slots[slot as usize].0[lane..lane + S * SIDE];
+                    for (to, square) in lanes.as_chunks_mut::<SIDE>().0.iter_mut().zip(&columns) {
+                        *to = square[k];
+                    }
+                }
+                inputs = rest;
+            }
+            _ => {
+                assert!(at < points.columns);
+                let lanes = &mut slots[slot as usize].0[lane..lane + S * SIDE];
+                for (to, row) in lanes.iter_mut().zip(rows.as_flattened()) {
+                    // SAFETY: as above.
+                    *to = unsafe { *row.add(at) };
+                }
+                inputs = rest;
+            }
         }
     }
 }

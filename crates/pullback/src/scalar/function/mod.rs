@@ -21,6 +21,7 @@ pub use total::Total;
 use crate::scalar::Real;
 use crate::scalar::sparse::{self, SparseMatrix};
 use evaluate::Failure;
+use exchange::Points;
 use program::Program;
 use std::cell::RefCell;
 use std::fmt;
@@ -210,7 +211,7 @@ impl Function {
             self.inputs()
         );
         assert_eq!(out.len(), n * self.outputs(), "{} results for each of {n} points", self.outputs());
-        match evaluate::many(self.program(), self.inputs(), points, out, n) {
+        match evaluate::many(self.program(), Points::all(points, self.inputs(), n), out) {
             None => Ok(()),
             Some(failure) => Err(self.outside(failure)),
         }

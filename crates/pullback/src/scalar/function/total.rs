@@ -1,15 +1,53 @@
 //! Sums of a compiled function over points that have some of their inputs in common.
 
+use super::evaluate::{self, Failure};
+use super::exchange::Points;
+use super::graph::{Graph, Op};
 use super::program::Program;
 use super::symbol::{existing, include};
-use super::{Function, OutsideBranch, evaluate};
+use super::{Function, OutsideBranch};
 
 /// `Σ f(shared, point)` over many points, from [`Function::total`].
 #[derive(Debug)]
 pub struct Total {
     function: Function,
+    /// What has to be summed over the points.
     program: Program,
+    /// How each output follows from it.
+    outputs: Vec<Output>,
     shared: usize,
+}
+
+/// The sum of an output.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Output {
+    /// The same number at every point.
+    Constant(f64),
+    /// A factor times one of the sums of the program.
+    Scaled(f64, usize),
+}
+
+/// What a value is a multiple of, and the factor, as far as a product with it is exact: a negation, or a power of two.
+fn factored(graph: &Graph, mut value: u32) -> (f64, u32) {
+    let constant = |k: u32| {
+        let node = graph.nodes[k as usize];
+        (node.op == Op::Constant).then(|| graph.constants[node.args[0] as usize])
+    };
+    let power_of_two = |k: u32| constant(k).filter(|c| c.is_normal() && c.to_bits().trailing_zeros() >= 52);
+    let mut factor = 1.0;
+    loop {
+        let node = graph.nodes[value as usize];
+        let [a, b, _] = node.args;
+        (factor, value) = match node.op {
+            Op::Neg => (-factor, a),
+            Op::Mul => match (power_of_two(a), power_of_two(b)) {
+                (Some(k), _) => (factor * k, b),
+                (_, Some(k)) => (factor * k, a),
+                _ => return (factor, value),
+            },
+            _ => return (factor, value),
+        };
+    }
 }
 
 impl Function {
@@ -77,8 +115,25 @@ impl Function {
     /// If the function has fewer inputs than `shared`.
     pub fn total(&self, shared: usize) -> Total {
         assert!(shared <= self.inputs(), "total: the function has {} inputs", self.inputs());
-        let function = Self::from_graph(self.graph.clone());
-        Total { program: Program::with_kept_inputs(&self.graph, shared), function, shared }
+        let (mut graph, mut outputs) = (self.graph.clone(), Vec::with_capacity(self.outputs()));
+        graph.outputs.clear();
+        for &y in &self.graph.outputs {
+            let node = self.graph.nodes[y as usize];
+            outputs.push(match node.op {
+                Op::Constant => Output::Constant(self.graph.constants[node.args[0] as usize]),
+                _ => {
+                    let (factor, of) = factored(&self.graph, y);
+                    let known = graph.outputs.iter().position(|&k| k == of);
+                    let place = known.unwrap_or_else(|| {
+                        graph.outputs.push(of);
+                        graph.outputs.len() - 1
+                    });
+                    Output::Scaled(factor, place)
+                }
+            });
+        }
+        let program = Program::with_kept_inputs(&graph.pruned(), shared);
+        Total { function: Self::from_graph(self.graph.clone()), program, outputs, shared }
     }
 }
 
@@ -126,20 +181,55 @@ impl Total {
         points: &[f64],
         sums: &mut [f64],
     ) -> Result<(), OutsideBranch> {
+        let own = self.own(points);
+        let failure = self.sums(shared, Points::all(points, own, points.len() / own), sums);
+        failure.map_or(Ok(()), |failure| Err(self.function.outside(failure)))
+    }
+
+    /// The sums over some of the points, which are numbered in `chosen`: those of one cluster, or of one batch, without a copy of them.
+    ///
+    /// ```
+    /// use pullback::scalar::{Function, Real};
+    /// fn square<T: Real>(x: &[T]) -> T {
+    ///     (x[0] - x[1]) * (x[0] - x[1])
+    /// }
+    /// let mut sum = [0.0];
+    /// Function::record(square, 2).total(1).evaluate_chosen_into(&[1.0], &[2.0, 3.0, 4.0], &[2, 0], &mut sum);
+    /// assert_eq!(sum, [10.0]);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`evaluate_into`](Self::evaluate_into), or if there is no such point.
+    #[track_caller]
+    pub fn evaluate_chosen_into(&self, shared: &[f64], points: &[f64], chosen: &[usize], sums: &mut [f64]) {
+        let own = self.own(points);
+        if let Some(failure) = self.sums(shared, Points::chosen(points, own, chosen), sums) {
+            panic!("{}", self.function.outside(Failure { point: chosen[failure.point], ..failure }));
+        }
+    }
+
+    /// How many inputs each point has of its own.
+    #[track_caller]
+    fn own(&self, points: &[f64]) -> usize {
         let own = self.function.inputs() - self.shared;
-        assert_eq!(shared.len(), self.shared, "the points share {} inputs", self.shared);
         assert!(own > 0, "a total is over points with inputs of their own");
         assert!(points.len().is_multiple_of(own), "points of {own} coordinates each are needed");
-        assert_eq!(
-            sums.len(),
-            self.function.outputs(),
-            "the function has {} outputs",
-            self.function.outputs()
-        );
-        match evaluate::sums(&self.program, shared, own, points, sums, points.len() / own) {
-            None => Ok(()),
-            Some(failure) => Err(self.function.outside(failure)),
+        own
+    }
+
+    fn sums(&self, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
+        assert_eq!(shared.len(), self.shared, "the points share {} inputs", self.shared);
+        assert_eq!(sums.len(), self.outputs.len(), "the function has {} outputs", self.outputs.len());
+        let failure = evaluate::sums(&self.program, shared, points, &mut sums[..self.program.outputs.len()]);
+        // The last one first: a sum lies before all outputs that follow from it, or in the place of the first of them.
+        for (k, output) in self.outputs.iter().enumerate().rev() {
+            sums[k] = match *output {
+                Output::Constant(_) if points.len() == 0 => 0.0,
+                Output::Constant(value) => value * points.len() as f64,
+                Output::Scaled(factor, place) => factor * sums[place],
+            };
         }
+        failure
     }
 }
 
@@ -148,7 +238,7 @@ mod tests {
     use super::*;
     use crate::backend::cpu::level::forced::at_each_level;
     use crate::number::Number;
-    use crate::scalar::Real;
+    use crate::scalar::{Real, Symbol};
 
     /// Two shared inputs, two own ones; a value that takes a logarithm for a branch.
     fn f<T: Real>(x: &[T]) -> T {
@@ -263,5 +353,62 @@ mod tests {
     fn outputs_that_are_constants_are_summed_too() {
         let curvature = Function::record(|x| (x[0] - x[1]) * (x[0] - x[1]), 2).hessian_function().select([0]);
         assert_eq!(curvature.total(1).evaluate(&[3.0], &[1.0; 100]), [200.0]);
+        let endless = Function::record(|_| Symbol::constant(f64::INFINITY), 1);
+        assert_eq!(endless.total(0).evaluate(&[], &[]), [0.0]);
+    }
+
+    #[test]
+    fn factors_are_taken_out_of_the_sum_only_where_that_is_exact() {
+        let function = Function::record(
+            |x| {
+                let y = x[0] * x[1];
+                [y * 2.0, Symbol::constant(3.0), y * -0.25, y * 3.0, y, -(y.sin() * 4.0)]
+            },
+            2,
+        );
+        let total = function.total(1);
+        let kinds: Vec<_> = total.outputs.iter().collect();
+        use Output::{Constant, Scaled};
+        assert_eq!(
+            kinds,
+            [
+                &Scaled(2.0, 0),
+                &Constant(3.0),
+                &Scaled(-0.25, 0),
+                &Scaled(1.0, 1),
+                &Scaled(1.0, 0),
+                &Scaled(-4.0, 2)
+            ]
+        );
+        let own: Vec<f64> = points(50).into_iter().take(77).collect();
+        let found = total.evaluate(&[0.75], &own);
+        for (k, found) in found.iter().enumerate() {
+            let single = function.select([k]);
+            let expected: f64 = own.iter().map(|&x| single.evaluate(&[0.75, x])[0]).sum();
+            assert!((found - expected).abs() <= 1e-13 * expected.abs(), "{k}: {found} and {expected}");
+        }
+    }
+
+    #[test]
+    fn chosen_points_are_summed_as_if_they_were_all() {
+        let gradient = Function::record(f, 4).gradient_function().select(0..2);
+        let (total, all) = (gradient.total(2), points(20_000));
+        for n in [0, 1, 5, 63, 64, 100, 20_000] {
+            // 7 and 20,000 have no common divisor: every point comes once, in another order.
+            let chosen: Vec<usize> = (0..n).map(|k| 7 * k % 20_000).collect();
+            let copied: Vec<f64> = chosen.iter().flat_map(|&k| all[2 * k..2 * k + 2].to_vec()).collect();
+            let mut sums = [0.0; 2];
+            total.evaluate_chosen_into(&[0.75, -1.25], &all, &chosen, &mut sums);
+            assert_eq!(total.evaluate(&[0.75, -1.25], &copied), sums, "{n} points");
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "point 9 is outside the branch")]
+    fn a_chosen_point_outside_the_branch_is_named() {
+        let mut all = points(10);
+        all[2 * 9 + 1] = 11.0;
+        let total = Function::record(f, 4).total(2);
+        total.evaluate_chosen_into(&[1.0, 1.0], &all, &[3, 9, 4], &mut [0.0]);
     }
 }

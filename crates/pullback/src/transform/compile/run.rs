@@ -4,7 +4,7 @@ use crate::error::Result;
 use crate::exec::{Plan, Profile, Statistics};
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
-use crate::opt::{Options, Report, fuse};
+use crate::opt::{Options, Report, fuse, narrow};
 use crate::tape::{Level, Seeds, Walk, pull};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
 use std::collections::HashMap;
@@ -28,7 +28,7 @@ impl Compiled {
     pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
         let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
         // What the passes saved may be spent on values that are computed again: a graph never does more work than the one it came from.
-        let optimised = fuse(&optimised, report.before.flops.saturating_sub(report.after.flops))?;
+        let optimised = fuse(&narrow(&optimised)?, report.before.flops.saturating_sub(report.after.flops))?;
         let plan = Plan::new(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),

@@ -4,7 +4,6 @@ use super::super::compute::Compute;
 use super::super::lane::Told;
 use super::super::math;
 use super::super::vectorised::vectorised;
-use super::exp::{exp_f32, exp_f64};
 use std::mem::MaybeUninit;
 use std::ops::{Add, Div, Mul, Sub};
 
@@ -32,13 +31,13 @@ pub(crate) trait RowMath:
 }
 
 macro_rules! row_math {
-    ($($T:ident $exp:ident)*) => {$(
+    ($($T:ident)*) => {$(
         impl RowMath for $T {
             const ONE: $T = 1.0;
             const LOWEST: $T = $T::NEG_INFINITY;
             #[inline(always)]
             fn exp<const FMA: bool>(self) -> $T {
-                $exp::<FMA>(self)
+                math::exp::<$T, Told<FMA>>(self)
             }
             fn ln(self) -> $T {
                 $T::ln(self)
@@ -54,7 +53,7 @@ macro_rules! row_math {
         }
     )*};
 }
-row_math!(f32 exp_f32 f64 exp_f64);
+row_math!(f32 f64);
 
 /// The sum of at most a block, by lanes.
 #[inline(always)]
