@@ -1,7 +1,7 @@
 //! Hand tracking: distances of a posed hand from measured points, differentiated by dual numbers with all tangents at once.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Dual, Native, Real, native};
+use pullback::scalar::{Dual, Real, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -161,9 +161,7 @@ struct Residuals<'a, T> {
     us: &'a [[T; 2]],
 }
 
-impl<T: Real> Native for Residuals<'_, T> {
-    type Output = Vec<[T; 3]>;
-
+impl<T: Real> Residuals<'_, T> {
     #[inline(always)]
     fn run(self) -> Vec<[T; 3]> {
         let Residuals { hand, theta, us } = self;
@@ -193,7 +191,12 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
         "objective" => measure(
             input,
             || (),
-            |()| native(Residuals { hand: &hand, theta: &theta, us: &us }),
+            |()| {
+                native(
+                    #[inline(always)]
+                    || Residuals { hand: &hand, theta: &theta, us: &us }.run(),
+                )
+            },
             |_, r| r.into_iter().flatten().collect::<Vec<_>>(),
         ),
         "jacobian" => measure(
@@ -207,7 +210,12 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
                     us.iter().map(|u| [Dual::variable(u[0], 0), Dual::variable(u[1], 1)]).collect();
                 (theta, us)
             },
-            |(theta, us)| native(Residuals { hand: &hand, theta, us }),
+            |(theta, us)| {
+                native(
+                    #[inline(always)]
+                    || Residuals { hand: &hand, theta, us }.run(),
+                )
+            },
             |_, r| r.into_iter().flatten().map(|r| r.tangents()[skipped..].to_vec()).collect::<Vec<_>>(),
         ),
         _ => unknown(function),

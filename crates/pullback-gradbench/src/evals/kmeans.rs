@@ -1,7 +1,7 @@
 //! The Newton direction of k-means: gradient over the diagonal of the Hessian, both from one compiled function of a centre and a point.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Function, Lanes, Native, Real, Total, native};
+use pullback::scalar::{Function, Lanes, Real, Total, native};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::ops::Sub;
@@ -37,9 +37,7 @@ struct Cost<'a> {
     centres: &'a [[f64; 8]],
 }
 
-impl Native for Cost<'_> {
-    type Output = f64;
-
+impl Cost<'_> {
     #[inline(always)]
     fn run(self) -> f64 {
         let mut cost = 0.0;
@@ -73,9 +71,7 @@ struct Search<'a> {
     nearest: &'a mut [usize],
 }
 
-impl Native for Search<'_> {
-    type Output = ();
-
+impl Search<'_> {
     #[inline(always)]
     fn run(self) {
         let tiles = self.points.chunks_exact(self.centroids[0].len());
@@ -117,7 +113,11 @@ impl Clusters {
 
     /// Gradient over second derivatives, centre by centre. The smallest of several distances has the derivatives of the one that it is.
     fn direction(&mut self) -> Vec<f64> {
-        native(Search { centroids: &self.centroids, points: &self.tiles, nearest: &mut self.nearest });
+        let search = Search { centroids: &self.centroids, points: &self.tiles, nearest: &mut self.nearest };
+        native(
+            #[inline(always)]
+            || search.run(),
+        );
         self.members.iter_mut().for_each(Vec::clear);
         for (point, &centre) in self.nearest.iter().enumerate() {
             self.members[centre].push(point);
@@ -148,7 +148,12 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
         "cost" => measure(
             input,
             || tiled(&centroids, f64::INFINITY),
-            |centres| native(Cost { points: &points, centres }),
+            |centres| {
+                native(
+                    #[inline(always)]
+                    || Cost { points: &points, centres }.run(),
+                )
+            },
             |_, cost| cost,
         ),
         "dir" => measure(

@@ -52,7 +52,7 @@ pub use function::{Comparison, Function, Guard, Outputs, OutsideBranch, Symbol, 
 #[cfg(feature = "argmin")]
 pub use interop::Problem;
 pub use lanes::Lanes;
-pub use native::{Native, native};
+pub use native::native;
 pub use plain::Single;
 pub use real::Real;
 pub use tape::{Position, Recording, Tape, Taped, external, free_tapes, record};
