@@ -82,41 +82,6 @@ fn a_product_and_a_sum_are_one_record() {
     });
 }
 
-#[test]
-fn a_product_with_a_constant_zero_is_constant() {
-    Tape::new().record(|t| {
-        let (x, y) = (t.input(3.0), t.input(0.0));
-        let zero = Var::constant(0.0);
-        let sum = x * zero + zero * y + y / x * zero;
-        assert!(sum.is_constant());
-        // One of the quotient.
-        assert_eq!(t.records(), 1);
-        // Infinitely steep in y.
-        assert_eq!(t.derivative(y.sqrt() * zero + y, y), 1.0);
-    });
-    // Not where the zero moves: d²(x y)/dx dy at y = 0.
-    let slope = |y: Var| {
-        scalar::record(|t: &Recording<'_, Var>| {
-            let x = t.input(Var::constant(3.0));
-            t.derivative(x * Var::fixed(y), x)
-        })
-    };
-    assert_eq!(scalar::gradient(|y| slope(y[0]), &[0.0]), [1.0]);
-}
-
-#[test]
-fn tangents_that_do_not_move_leave_no_records() {
-    Tape::new().record(|t| {
-        let x: [Var; 2] = [t.input(3.0), t.input(4.0)];
-        let [a, b] = std::array::from_fn(|k| Dual::<Var, 2>::variable(x[k], k));
-        // The gradient of a² + b² needs no meeting of a and b, and its value one.
-        let [da, db] = (a.square() + b.square()).tangents();
-        assert_eq!(t.records(), 1);
-        assert_eq!([t.derivative(da, x[0]), t.derivative(da, x[1])], [2.0, 0.0]);
-        assert_eq!([t.derivative(db, x[0]), t.derivative(db, x[1])], [0.0, 2.0]);
-    });
-}
-
 /// Sums of products, by `mul_add` or written out.
 fn sums<T: Real>(x: &[T], fused: bool) -> [T; 4] {
     let add = |sum: T, a: T, b: T| if fused { a.mul_add(b, sum) } else { a * b + sum };

@@ -84,13 +84,6 @@ fn along<T: Taped>(slope: Slope<T>, c: T) -> T {
     if T::SLOW_PRODUCT && c.is_one() { slope.number() } else { slope.times(c) }
 }
 
-/// Whether the result of one variable and constants is constant, as the product with a 0 is: a tangent that does not move stays so, and
-/// leaves no record where it is added to another. Lanes would take longer to look than it saves.
-#[inline(always)]
-fn stays<T: Taped>(slope: Slope<T>) -> bool {
-    matches!(slope, Slope::Of(p) if T::PARTS > 0 && p.is_nothing())
-}
-
 /// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
 #[inline(always)]
 fn damped<T: Taped>(c: T, p: T) -> T {
@@ -150,9 +143,9 @@ impl<T: Taped> Chain for Var<T> {
             return Var { v: y, c: along(p, self.c) + along(q, other.c), ..self };
         }
         if self.at != 0 {
-            return if stays(p) { Self::fixed(y) } else { Var { v: y, c: along(p, self.c), ..self } };
+            return Var { v: y, c: along(p, self.c), ..self };
         }
-        if stays(q) { Self::fixed(y) } else { Var { v: y, c: along(q, other.c), ..other } }
+        Var { v: y, c: along(q, other.c), ..other }
     }
 }
 
