@@ -164,10 +164,10 @@ fn pipeline(graph: &Graph, options: &Options, report: &mut Report, accept: impl 
         let noted = report.clone();
         let (new, changed) =
             report.run(pass.name, pass.about, &graph, |g| everywhere(g, &|g| (pass.run)(g, options)));
-        if changed && accept(&new) {
-            (graph, quiet) = (new, 0);
-        } else {
-            (*report, quiet) = (noted, quiet + 1);
+        match changed {
+            true if accept(&new) => (graph, quiet) = (new, 0),
+            true => (*report, quiet) = (noted, quiet + 1),
+            false => quiet += 1,
         }
         if quiet == PASSES.len() {
             break;
