@@ -120,9 +120,8 @@ fn pads_of_axes_between_others() {
     for (a, b, c) in [(2, 3, 5), (5, 4, 32), (40, 7, 3)] {
         let x: Vec<Tensor> = (0..3).map(|k| draw(k, &[a, b, c], DType::F32)).collect();
         let f = move |x: &[Tensor]| {
-            let wide: Vec<Tensor> =
-                x.iter().enumerate().map(|(k, x)| padded(&x.unsqueeze(0), 0, k, 2 - k, 0.0)).collect();
-            let all = (&wide[0] + &wide[1] + &wide[2]).permute(&[2, 0, 1, 3]) + 0.5;
+            let wide = |k: usize| padded(&x[k].unsqueeze(0), 0, k, 2 - k, 0.0).permute(&[2, 0, 1, 3]);
+            let all = wide(0) + wide(1) + wide(2);
             vec![all.sum_axes(&[0][..]), all]
         };
         let graph = traced(f, &x);
