@@ -34,10 +34,13 @@ pub(crate) fn fuse(graph: &Graph, spare: u64) -> Result<Graph> {
         }
     }
     let groups = Groups::new(&graph);
-    let plain = groups.rebuilt()?;
-    let Some(copied) = groups.with_copies(spare) else { return Ok(plain) };
-    let copied = Groups::new(&copied).rebuilt()?;
-    Ok(if copied.len() <= plain.len() { copied } else { plain })
+    if let Some(copied) = groups.with_copies(spare) {
+        let copied = Groups::new(&copied);
+        if copied.len() <= groups.len() {
+            return copied.rebuilt();
+        }
+    }
+    groups.rebuilt()
 }
 
 struct Groups<'a> {
@@ -183,6 +186,11 @@ impl<'a> Groups<'a> {
             }
         }
         needed
+    }
+
+    /// How many operations there are, each group being one.
+    fn len(&self) -> usize {
+        self.order(&self.needed()).len()
     }
 
     /// The graph with one operation for each group.
