@@ -3,6 +3,7 @@
 use super::lower::{Program, Root, Work};
 use super::order::Liveness;
 use smallvec::SmallVec;
+use std::cmp::Reverse;
 use std::collections::{BTreeMap, HashSet};
 
 /// Where a register's memory comes from.
@@ -121,16 +122,20 @@ impl Storage {
             }
         }
 
-        // The largest first: each goes to the smallest slot that is free while it lives.
-        shared.sort_by_key(|g| (std::cmp::Reverse(live.bytes[g.members[0]]), g.span));
+        // The largest first: each goes to the smallest slot that is free while it lives. Of several it takes the one that was in use last,
+        // which is the one most likely to be in a cache.
+        shared.sort_by_key(|g| (Reverse(live.bytes[g.members[0]]), g.span));
         let mut slots: Vec<(usize, BTreeMap<usize, usize>)> = Vec::new();
         for group in shared {
             let (start, end) = group.span;
-            let free = |spans: &BTreeMap<usize, usize>| {
-                spans.range(..=end).next_back().is_none_or(|(_, &other)| other < start)
+            // The end of what is in a slot before, if nothing is in it while the value lives.
+            let free = |spans: &BTreeMap<usize, usize>| match spans.range(..=end).next_back() {
+                Some((_, &before)) => (before < start).then_some(before + 1),
+                None => Some(0),
             };
             let last = slots.len().saturating_sub(LOOKS);
-            let found = slots[last..].iter().rposition(|(_, spans)| free(spans)).map(|s| last + s);
+            let found = (last..slots.len()).filter_map(|s| Some((s, free(&slots[s].1)?)));
+            let found = found.min_by_key(|&(s, before)| (slots[s].0, Reverse(before))).map(|(s, _)| s);
             let slot = found.unwrap_or_else(|| {
                 slots.push((live.bytes[group.members[0]], BTreeMap::new()));
                 slots.len() - 1

@@ -3,7 +3,11 @@
 //! Fresh pages cost more than most kernels that would fill them, so freed buffers are kept: small ones by
 //! the thread that freed them, large ones by all threads together. A miss gives back as many kept bytes as it asks
 //! for, so the memory in use never exceeds what the program itself had at its peak.
+//!
+//! Large buffers begin where vectors and pages do: a vector of 64 bytes that lies across two lines of the cache costs two
+//! accesses, and memory in pages of 2 MiB needs few of the entries of the address cache.
 
+use crate::backend::cpu::pages::{self, in_large_pages};
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -29,7 +33,7 @@ impl Buffer {
         REQUESTS.set(REQUESTS.get() + 1);
         let chunks = bytes.div_ceil(CHUNK).max(1);
         let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
-        LIVE.add(arc.len() * CHUNK);
+        LIVE.add(usable(&arc) * CHUNK);
         Buffer(ManuallyDrop::new(arc))
     }
 
@@ -46,14 +50,46 @@ impl Buffer {
 
     /// The whole buffer as elements of `T`.
     pub fn slice<T: Pod>(&self) -> &[T] {
-        bytemuck::cast_slice(&self.0)
+        bytemuck::cast_slice(&self.0[start(&self.0)..][..usable(&self.0)])
     }
 
     /// The whole buffer for writing, if nobody else holds it.
     pub fn slice_mut<T: Pod>(&mut self) -> Option<&mut [T]> {
+        if !is_alone(&self.0) {
+            return None;
+        }
         // SAFETY: this is the only holder, borrowed for as long as the slice is.
-        is_alone(&self.0).then(|| bytemuck::cast_slice_mut(unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() }))
+        let chunks = unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() };
+        Some(bytemuck::cast_slice_mut(&mut chunks[start(&self.0)..][..usable(&self.0)]))
     }
+}
+
+/// The chunks of a line of the cache, and of a large page.
+const LINE: usize = 64 / CHUNK;
+const PAGE: usize = pages::PAGE / CHUNK;
+
+/// How the elements of a buffer are aligned, in chunks, by how many chunks it has with those that the alignment may leave out.
+fn alignment(all: usize) -> usize {
+    match all {
+        ..=SMALL => 1,
+        _ if all < 2 * PAGE - 1 => LINE,
+        _ => PAGE,
+    }
+}
+
+/// The chunk that elements begin at.
+#[inline]
+fn start(arc: &Arc<[Chunk]>) -> usize {
+    match alignment(arc.len()) {
+        1 => 0,
+        align => arc.as_ptr().align_offset(align * CHUNK),
+    }
+}
+
+/// The chunks that hold elements.
+#[inline]
+fn usable(arc: &Arc<[Chunk]>) -> usize {
+    arc.len() - (alignment(arc.len()) - 1)
 }
 
 /// What `Arc::get_mut` asks, without locking the count of weak handles: there are none.
@@ -69,7 +105,7 @@ impl Drop for Buffer {
         // SAFETY: the field is not used again.
         let arc = unsafe { ManuallyDrop::take(&mut self.0) };
         if is_alone(&arc) {
-            LIVE.sub(arc.len() * CHUNK);
+            LIVE.sub(usable(&arc) * CHUNK);
             if arc.len() <= SMALL { keep_small(arc) } else { keep_large(arc) }
         }
     }
@@ -137,17 +173,23 @@ impl LargePool {
     }
 }
 
-fn take_large(chunks: usize) -> Arc<[Chunk]> {
+fn take_large(usable: usize) -> Arc<[Chunk]> {
+    let chunks = usable + if usable < PAGE { LINE } else { PAGE } - 1;
     let mut pool = LARGE_POOL.lock().unwrap_or_else(|e| e.into_inner());
     // An eighth too large is good enough.
-    let fit = pool.by_size.range(chunks..=chunks + chunks / 8).next().map(|(&size, _)| size);
+    let fit = pool.by_size.range(chunks..=chunks + usable / 8).next().map(|(&size, _)| size);
     if let Some(arc) = fit.and_then(|size| pool.remove(size)) {
         return arc;
     }
     let evicted = pool.evict(chunks);
     drop(pool);
     drop(evicted);
-    zeroed(chunks)
+    let mut arc = zeroed(chunks);
+    if alignment(chunks) == PAGE {
+        let pages = start(&arc)..;
+        in_large_pages(&mut Arc::get_mut(&mut arc).expect("it is new")[pages][..usable]);
+    }
+    arc
 }
 
 fn keep_large(arc: Arc<[Chunk]>) {
@@ -238,6 +280,21 @@ mod tests {
         let at = first.slice::<u8>().as_ptr();
         drop(first);
         assert_eq!(Buffer::new(bytes - CHUNK).slice::<u8>().as_ptr(), at);
+    }
+
+    #[test]
+    fn large_buffers_begin_where_lines_and_pages_do() {
+        let starts = |bytes: usize| {
+            let buffer = Buffer::new(bytes);
+            let elements = buffer.slice::<u8>();
+            assert!(bytes <= elements.len() && elements.len() <= bytes + bytes / 8 + CHUNK, "{bytes}");
+            elements.as_ptr() as usize
+        };
+        let page = PAGE * CHUNK;
+        for bytes in [SMALL * CHUNK + 1, 100_000, page - CHUNK + 1, page, page + 1, 5_000_000] {
+            let align = if bytes.div_ceil(CHUNK) < PAGE { 64 } else { page };
+            assert_eq!(starts(bytes) % align, 0, "{bytes}");
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod matmul;
 pub(crate) mod movement;
+pub(crate) mod pages;
 pub(crate) mod parallel;
 pub(crate) mod reduce;
 pub(crate) mod rows;

@@ -46,6 +46,24 @@ fn a_chain_runs_in_one_place() {
 }
 
 #[test]
+fn of_the_free_places_the_last_one_in_use_is_taken() {
+    let x = [normal(1, &[30, 30])];
+    let g = graph(&x, |x| {
+        let early = x[0].matmul(&x[0]);
+        let first = x[0].matmul(&early);
+        let second = first.matmul(&first);
+        // Frees the memory of `early`, after that of `first`.
+        let output = early.matmul(&x[0]);
+        let third = second.matmul(&second);
+        vec![output, third.matmul(&third)]
+    });
+    let places = Plan::new(&g, &[]).unwrap().storage.places;
+    let [early, first, second, _, third, _] = places[..] else { panic!("{places:?}") };
+    assert_eq!(third, early, "{places:?}");
+    assert!(first != second && first != early && second != early, "{places:?}");
+}
+
+#[test]
 fn the_order_is_changed_where_that_saves_memory() {
     let x = [normal(1, &[1000])];
     // Traced, all large values are made before the first is summed.
