@@ -69,7 +69,7 @@ impl Plan {
         let kept = self.frames.lock().unwrap_or_else(|e| e.into_inner()).pop();
         kept.unwrap_or_else(|| Frame {
             values: std::iter::repeat_with(|| Data::Gone).take(self.program.registers.len()).collect(),
-            slots: self.storage.slots.iter().map(|&bytes| Some(Buffer::new(bytes))).collect(),
+            slots: self.storage.slots.iter().map(|&b| Some(Buffer::new(b).in_large_pages())).collect(),
         })
     }
 

@@ -4,10 +4,10 @@
 //! the thread that freed them, large ones by all threads together. A miss gives back as many kept bytes as it asks
 //! for, so the memory in use never exceeds what the program itself had at its peak.
 //!
-//! Large buffers begin where vectors and pages do: a vector of 64 bytes that lies across two lines of the cache costs two
-//! accesses, and memory in pages of 2 MiB needs few of the entries of the address cache.
+//! Large buffers begin where lines of the cache do, because a vector of 64 bytes that lies across two of them costs two accesses; and the
+//! largest ones where pages do.
 
-use crate::backend::cpu::pages::{self, in_large_pages};
+use crate::backend::cpu::pages;
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -35,6 +35,16 @@ impl Buffer {
         let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
         LIVE.add(usable(&arc) * CHUNK);
         Buffer(ManuallyDrop::new(arc))
+    }
+
+    /// The same buffer in large pages, if it is large: for memory that is used again and again. The system may take its time to find them.
+    pub fn in_large_pages(mut self) -> Buffer {
+        if alignment(self.0.len()) == PAGE
+            && let Some(chunks) = self.slice_mut::<Chunk>()
+        {
+            pages::in_large_pages(chunks);
+        }
+        self
     }
 
     /// The bytes that a new buffer for `bytes` bytes has, unless a larger one is found among the freed.
@@ -184,12 +194,7 @@ fn take_large(usable: usize) -> Arc<[Chunk]> {
     let evicted = pool.evict(chunks);
     drop(pool);
     drop(evicted);
-    let mut arc = zeroed(chunks);
-    if alignment(chunks) == PAGE {
-        let pages = start(&arc)..;
-        in_large_pages(&mut Arc::get_mut(&mut arc).expect("it is new")[pages][..usable]);
-    }
-    arc
+    zeroed(chunks)
 }
 
 fn keep_large(arc: Arc<[Chunk]>) {
