@@ -10,7 +10,7 @@ mod vector;
 use super::compute::Compute;
 use super::movement::{self, Target};
 use super::parallel::{self, Disjoint};
-use super::scratch::{Work, with_scratch};
+use super::scratch::with_scratch;
 use super::strided::{Axes, row_major};
 use super::view::View;
 use bytemuck::Pod;
@@ -177,7 +177,7 @@ fn is_scattered<T>(x: &View<T>, across: bool, times: usize) -> bool {
 
 /// Lets `f` have a copy of a view, in memory of this thread: as `copy` makes it.
 fn copied<T: Pod>(x: View<T>, copy: impl FnOnce(View<T>, &mut [T]), f: impl FnOnce(View<T>)) {
-    with_scratch(x.len(), Work::on(x.len() * size_of::<T>()), |memory: *mut T| {
+    with_scratch(x.len(), x.len() * size_of::<T>(), |memory: *mut T| {
         // SAFETY: the scratch memory has so many elements, and is ours until the product is done.
         let memory = unsafe { std::slice::from_raw_parts_mut(memory, x.len()) };
         copy(x, memory);

@@ -4,14 +4,14 @@
 /// The bytes of a large page.
 pub(crate) const PAGE: usize = 2 << 20;
 
-/// Asks that memory that begins with a page be held in large ones, before it is first touched; a part of a page at its end is not.
+/// Asks that memory that begins with a page be held in large ones; a part of a page at its end is not. Where they are refused, or the system has
+/// no such advice, pages are small.
+#[cfg(all(target_os = "linux", not(miri)))]
 pub(crate) fn in_large_pages<T>(memory: &mut [T]) {
     let bytes = size_of_val(memory) / PAGE * PAGE;
-    #[cfg(all(target_os = "linux", not(miri)))]
-    if bytes > 0 {
-        // SAFETY: the pages are ours alone, and the advice changes nothing in them. Where it is refused they are small.
-        unsafe { libc::madvise(memory.as_mut_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
-    }
-    #[cfg(not(all(target_os = "linux", not(miri))))]
-    let _ = bytes;
+    // SAFETY: the pages are ours alone, and the advice changes nothing in them.
+    unsafe { libc::madvise(memory.as_mut_ptr().cast(), bytes, libc::MADV_HUGEPAGE) };
 }
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) fn in_large_pages<T>(_: &mut [T]) {}

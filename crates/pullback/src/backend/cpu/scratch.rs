@@ -11,31 +11,19 @@ thread_local! {
 /// Memory for at least `size` elements, at a boundary of cache lines, kept by the thread from kernel to kernel. What is in it is not
 /// specified, but it is initialised.
 ///
-/// A kernel with much `work` gets large pages: where small ones share places of the second cache, as they do by chance, it would need up to
-/// twice its time to read and write them over and over. For a kernel with little they are too much memory.
-pub(crate) fn with_scratch<T: bytemuck::Pod>(size: usize, work: Work, f: impl FnOnce(*mut T)) {
+/// A kernel that goes `through` many bytes gets large pages: where small ones share places of the second cache, as they do by chance, it
+/// would need up to twice its time to read and write them over and over. For one that goes through few they are too much memory.
+pub(crate) fn with_scratch<T: bytemuck::Pod>(size: usize, through: usize, f: impl FnOnce(*mut T)) {
     let bytes = size * size_of::<T>();
-    let align = if work == Work::Much { PAGE } else { LINE };
+    let align = if through < MANY { LINE } else { PAGE };
     let kept = KEPT.with_borrow_mut(Vec::pop).filter(|kept| kept.bytes() >= bytes && kept.align >= align);
     let mut scratch = kept.unwrap_or_else(|| Scratch::new(bytes, align));
     f(scratch.memory().as_mut_ptr().cast());
     KEPT.with_borrow_mut(|kept| kept.push(scratch));
 }
 
-/// How much a kernel does with its scratch memory.
-#[derive(Clone, Copy, PartialEq)]
-pub(crate) enum Work {
-    Little,
-    Much,
-}
-
-impl Work {
-    /// Of a kernel that reads or writes so many bytes.
-    pub fn on(bytes: usize) -> Work {
-        if bytes < PAGE / 2 { Work::Little } else { Work::Much }
-    }
-}
-
+/// The bytes that are worth a large page.
+const MANY: usize = PAGE / 2;
 /// The bytes of a line of the cache.
 const LINE: usize = 64;
 
@@ -72,24 +60,19 @@ mod tests {
 
     #[test]
     fn scratch_is_large_enough_aligned_and_kept() {
-        let cases = [
-            (3, Work::Little, LINE),
-            (100, Work::Much, PAGE),
-            (9, Work::Little, PAGE),
-            (3 * PAGE + 1, Work::Much, PAGE),
-        ];
-        for (size, work, align) in cases {
+        let cases = [(3, MANY - 1, LINE), (100, MANY, PAGE), (9, 0, PAGE), (3 * PAGE + 1, MANY, PAGE)];
+        for (size, through, align) in cases {
             let mut first = std::ptr::null_mut();
-            with_scratch(size, work, |outer: *mut u8| {
+            with_scratch(size, through, |outer: *mut u8| {
                 first = outer;
                 assert_eq!(outer.addr() % align, 0, "{size}");
                 // SAFETY: as many bytes as were asked for.
                 unsafe { outer.write_bytes(1, size) };
-                with_scratch(size, work, |inner: *mut u8| {
+                with_scratch(size, through, |inner: *mut u8| {
                     assert!(inner.addr().abs_diff(outer.addr()) >= size, "another kernel's")
                 });
             });
-            with_scratch(size, work, |again: *mut u8| assert_eq!(again, first));
+            with_scratch(size, through, |again: *mut u8| assert_eq!(again, first));
         }
     }
 }

@@ -10,7 +10,7 @@ use super::lower::Reach;
 use super::{Real, Source};
 use crate::backend::cpu::combined::loop_sincos;
 use crate::backend::cpu::parallel;
-use crate::backend::cpu::scratch::{self, with_scratch};
+use crate::backend::cpu::scratch::with_scratch;
 use smallvec::SmallVec;
 
 /// One run: a program with its inputs and outputs.
@@ -57,15 +57,14 @@ pub(super) unsafe fn run<F: Real>(
         staged,
         partial: partials.iter_mut().map(|p| p.as_mut_ptr()).collect(),
     };
-    let (unit, ahead_work) = ahead.as_ref().map_or((1, 0), |a| (a.unit, a.work));
-    let work = scratch::Work::on(shape.rows * shape.cols * size_of::<F>());
-    let mut grain = (GRAIN / ((code.work + ahead_work + 4) * shape.block_size()).max(1)).max(unit);
+    let (unit, work) = ahead.as_ref().map_or((1, 0), |a| (a.unit, a.work));
+    let mut grain = (GRAIN / ((code.work + work + 4) * shape.block_size()).max(1)).max(unit);
     if ahead.is_some() {
         // Each piece packs the other factor again, so a thread gets two of them and not many.
         grain = grain.max(shape.blocks() / (2 * parallel::num_threads()));
     }
     parallel::split(shape.blocks(), grain, unit, |blocks| {
-        with_scratch(run.scratch_size(), work, |memory| {
+        with_scratch(run.scratch_size(), shape.rows * shape.cols * size_of::<F>(), |memory| {
             let mut worker = Worker::new(&run, memory);
             let step = ahead.as_ref().map_or(blocks.len(), |a| a.step);
             for start in blocks.clone().step_by(step) {
