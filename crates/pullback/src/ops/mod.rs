@@ -120,6 +120,11 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         x.iter().chain([&y]).map(numel).max().unwrap_or(0) as u64
     }
 
+    /// The same value, to the bit, from simpler operations, where it has such a formula.
+    fn formula(&self, _x: &[Tensor]) -> Option<Tensor> {
+        None
+    }
+
     /// Cotangents of the inputs from that of the output, in differentiable operations only, and linear in `g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents;
 
@@ -250,6 +255,7 @@ macro_rules! primitives {
             pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
             pub fn overwrites(&self, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(dtype),)* _ => false } }
             pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
+            pub fn formula(&self, x: &[Tensor]) -> Option<Tensor> { match self { $(Op::$P(p) => p.formula(x),)* _ => None } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
             pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
             pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }

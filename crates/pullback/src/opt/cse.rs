@@ -30,7 +30,7 @@ pub(super) fn cse(graph: &Graph, _: &Options) -> Graph {
 }
 
 /// The operands, in one order for operations that give the same bits in both.
-fn operands(step: &Step) -> SmallVec<[Ref; 2]> {
+pub(super) fn operands(step: &Step) -> SmallVec<[Ref; 2]> {
     let mut args = step.args.clone();
     let commutes = match &step.op {
         Op::Add(_) | Op::Mul(_) | Op::Logic(_) => true,

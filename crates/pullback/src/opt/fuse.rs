@@ -5,6 +5,8 @@
 //! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
 //! another, and a softmax or a normalisation a third.
 
+use super::measure::peak;
+use super::share::share;
 use super::{Options, dce};
 use crate::error::Result;
 use crate::exec::fused::Fused;
@@ -17,6 +19,7 @@ use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 mod again;
+mod early;
 #[cfg(test)]
 mod tests;
 
@@ -33,7 +36,18 @@ pub(crate) fn fuse(graph: &Graph, spare: u64) -> Result<Graph> {
             step.op = Op::Block(region.map(|body| fuse(body, 0))?.block());
         }
     }
-    let groups = Groups::new(&graph);
+    let fused = grouped(&graph, spare)?;
+    if let Some(shared) = share(&graph) {
+        let shared = grouped(&shared, spare)?;
+        if shared.len() <= fused.len() && peak(&shared) <= peak(&fused) {
+            return Ok(shared);
+        }
+    }
+    Ok(fused)
+}
+
+fn grouped(graph: &Graph, spare: u64) -> Result<Graph> {
+    let groups = Groups::new(graph);
     if let Some(copied) = groups.with_copies(spare) {
         let copied = Groups::new(&copied);
         if copied.len() <= groups.len() {
@@ -54,6 +68,8 @@ struct Groups<'a> {
     can: Vec<bool>,
     /// Which steps only say how their operand is read.
     moves: Vec<bool>,
+    /// The place of each step in the order of all: its own, unless it was moved.
+    place: Vec<usize>,
 }
 
 impl<'a> Groups<'a> {
@@ -77,9 +93,11 @@ impl<'a> Groups<'a> {
             members: (0..graph.len()).map(|k| vec![k]).collect(),
             can: (0..graph.len()).map(|k| is_member(graph, k)).collect(),
             moves: graph.steps.iter().map(|s| moved(graph, s).is_some()).collect(),
+            place: (0..graph.len()).collect(),
         };
         groups.along_edges();
         groups.between_siblings();
+        groups.move_early();
         groups
     }
 
@@ -249,7 +267,10 @@ impl<'a> Groups<'a> {
         let mut left = vec![0; self.graph.len()];
         let mut next: Vec<Vec<usize>> = vec![Vec::new(); self.graph.len()];
         let mut ready = BinaryHeap::new();
-        let last = |g: usize| Reverse((*self.members[g].last().expect("a group has members"), g));
+        let last = |g: usize| {
+            let places = self.members[g].iter().map(|&m| self.place[m]);
+            Reverse((places.max().expect("a group has members"), g))
+        };
         for g in heads() {
             let reads = reads(g);
             left[g] = reads.len();

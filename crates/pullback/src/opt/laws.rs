@@ -273,8 +273,13 @@ fn written() -> Vec<Written> {
         }
         vec![u.square().sum()]
     };
+    let gated = |x: &[Tensor]| {
+        let hidden = (x[0].matmul(&x[1]) + &x[2]).gelu();
+        vec![(hidden.matmul(&x[1]).silu().matmul(&x[3])).square().sum()]
+    };
     let matrix = || random(9, &[4, 4]);
     vec![
+        ("gated", vec![random(1, &[5, 4]), matrix(), random(2, &[4]), random(3, &[4, 2])], gated),
         ("network", vec![random(1, &[5, 4]), matrix(), random(2, &[4]), random(3, &[4, 2])], network),
         ("attention", vec![random(4, &[3, 8]), random(5, &[6, 8]), random(6, &[6, 2])], attention),
         ("norm", vec![random(7, &[3, 8]), random(8, &[8]), random(9, &[8])], norm),

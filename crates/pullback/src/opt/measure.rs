@@ -1,6 +1,6 @@
 //! What passes count of a graph: who reads what, and the memory that is alive while each operation runs.
 
-use crate::graph::{Graph, Ref, Step};
+use crate::graph::{Graph, Ref, Region, Step};
 use crate::tensor::buffer::Buffer;
 
 /// How many operations read the values of each operation, and one more for each output that it is.
@@ -66,9 +66,10 @@ pub(super) fn last_reads(graph: &Graph, roots: &[Option<usize>]) -> Vec<usize> {
     last
 }
 
-/// The bytes alive inside of an operation that runs other graphs.
+/// The bytes alive inside of an operation that runs other graphs. Inside of a fused group there are only tiles.
 pub(super) fn inside(step: &Step) -> usize {
-    step.op.region().map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
+    let region = step.op.region().filter(|r| !matches!(r, Region::Fused(_)));
+    region.map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
 }
 
 /// The bytes alive while each step runs. Inputs and constants are not counted.

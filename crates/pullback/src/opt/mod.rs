@@ -16,6 +16,7 @@ mod narrow;
 mod remat;
 mod report;
 mod rewrite;
+mod share;
 mod simplify;
 mod strength;
 mod trim;

@@ -81,6 +81,17 @@ macro_rules! kernel {
     };
 }
 
+/// The row's formula on tensors, if it has one.
+macro_rules! formula {
+    (($($x:ident),+) = base, $args:ident) => { None };
+    (($($x:ident),+) = $formula:tt, $args:ident) => {
+        match $args {
+            [$($x),+] => Some($formula),
+            _ => None,
+        }
+    };
+}
+
 macro_rules! rows {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
         d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {$(
@@ -119,6 +130,10 @@ macro_rules! rows {
             fn flops(&self, _: &[&[usize]], y: &[usize]) -> u64 {
                 let operand = |_: &str| Cost::OPERAND;
                 Self::value($(operand(stringify!($x))),+).flops() * y.iter().product::<usize>() as u64
+            }
+
+            fn formula(&self, args: &[Tensor]) -> Option<Tensor> {
+                formula!(($($x),+) = $value, args)
             }
 
             fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {

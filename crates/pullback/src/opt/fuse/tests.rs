@@ -1,6 +1,7 @@
 //! What fusion does, on printed graphs.
 
 use super::*;
+use crate::prelude::*;
 
 /// Fuses a graph given by its lines, and compares the lines of the result.
 #[track_caller]
@@ -346,4 +347,99 @@ fn a_product_is_done_again_rather_than_kept_if_there_is_work_to_spare() {
         "return %2",
     ];
     expect(256, first("f32[16, 16], f32[16, 16]", "%0, %3"), &again);
+}
+
+/// `x sigmoid(x)` and a product of it, then the product times `after` of the sigmoid, `%1`, of the argument, `%0`, and of `%4`, which is 1 less the
+/// sigmoid.
+fn gated(after: &[&str]) -> Vec<String> {
+    let before = [
+        "c0 = constant 1.0 : f32[4, 4]",
+        "%0 = exp(x0) : f32[4, 4]",
+        "%1 = sigmoid(%0) : f32[4, 4]",
+        "%2 = mul(%0, %1) : f32[4, 4]",
+        "%3 = matmul(%2, %2) : f32[4, 4]",
+        "%4 = sub(c0, %1) : f32[4, 4]",
+    ];
+    before.iter().chain(after).map(|&line| line.into()).collect()
+}
+
+fn fused(lines: &[String]) -> String {
+    let text = format!("graph(x0: f32[4, 4]) {{\n  {}\n}}", lines.join("\n  "));
+    fuse(&text.parse().unwrap_or_else(|e| panic!("{e}")), 0).unwrap().to_string()
+}
+
+#[test]
+fn a_factor_is_kept_instead_of_the_values_it_is_made_of() {
+    let after = [
+        "%5 = mul(%4, %0) : f32[4, 4]",
+        "%6 = mul(%5, %1) : f32[4, 4]",
+        "%7 = gate(%3, %6) : f32[4, 4]",
+        "return %7",
+    ];
+    let expected = [
+        "graph(x0: f32[4, 4]) {",
+        "  %0 = fused(x0) : (f32[4, 4], f32[4, 4])",
+        "    graph(x0: f32[4, 4]) {",
+        "      c0 = constant 1.0 : f32[4, 4]",
+        "      %0 = exp(x0) : f32[4, 4]",
+        "      %1 = sigmoid(%0) : f32[4, 4]",
+        "      %2 = mul(%0, %1) : f32[4, 4]",
+        "      %3 = sub(c0, %1) : f32[4, 4]",
+        "      %4 = mul(%3, %0) : f32[4, 4]",
+        "      %5 = mul(%4, %1) : f32[4, 4]",
+        "      return %2, %5",
+        "    }",
+        "  %1 = matmul(%0, %0) : f32[4, 4]",
+        "  %2 = gate(%1, %0.1) : f32[4, 4]",
+        "  return %2",
+        "}",
+    ];
+    assert_eq!(fused(&gated(&after)), expected.join("\n"));
+}
+
+#[test]
+fn a_factor_that_saves_nothing_is_computed_where_it_is_read() {
+    // As many bytes as the sigmoid that it is made of; and with the argument needed besides, no fewer either.
+    let alone = ["%5 = gate(%3, %4) : f32[4, 4]", "return %5"];
+    let beside = [
+        "%5 = mul(%4, %0) : f32[4, 4]",
+        "%6 = mul(%5, %1) : f32[4, 4]",
+        "%7 = gate(%3, %6) : f32[4, 4]",
+        "%8 = add(%7, %0) : f32[4, 4]",
+        "return %8",
+    ];
+    for after in [&alone[..], &beside] {
+        let text = fused(&gated(after));
+        let (early, late) = text.split_once("matmul").expect("the product is there");
+        assert!(!early.contains("sub(") && late.contains("sub("), "{text}");
+    }
+}
+
+#[test]
+fn a_gradient_shares_the_parts_of_an_activation() {
+    type Activation = fn(&Tensor) -> Tensor;
+    // The derivative of `silu` has a sigmoid of its own, that of the negative argument.
+    let cases: [(Activation, &str, &str, usize); 2] =
+        [(|x| x.gelu(), "gelu(", "erf(", 1), (|x| x.silu(), "silu(", "= sigmoid(", 2)];
+    for (activation, whole, part, times) in cases {
+        let loss = move |x: &Tensor| activation(&(x.matmul(x) + 1.0)).matmul(x).square().sum();
+        let x = Tensor::randn(Key::new(1), [4, 4], DType::F32);
+        let fused = |graph: Graph| {
+            let last = Options { differentiable: false, ..Options::default() };
+            fuse(&graph.optimize_with(&last).0, 0).unwrap()
+        };
+        // The value alone has no use for the parts.
+        let value = fused(trace(loss, &x)).to_string();
+        assert!(value.contains(whole) && !value.contains(part), "{value}");
+        let graph = trace(value_and_grad(loss), &x);
+        let both = fused(graph.clone());
+        let text = both.to_string();
+        assert_eq!((text.matches(whole).count(), text.matches(part).count()), (0, times), "{text}");
+        let (expected, result) = (graph.run(std::slice::from_ref(&x)).unwrap(), both.run(&[x]).unwrap());
+        for (e, r) in expected.iter().zip(&result) {
+            let close =
+                e.to_vec::<f32>().iter().zip(r.to_vec::<f32>()).all(|(e, r)| (e - r).abs() <= 1e-5 * e.abs());
+            assert!(close, "{e} {r}");
+        }
+    }
 }

@@ -1,0 +1,90 @@
+//! Factors of a pullback that are computed in the group whose values they are made of, instead of keeping those values for the backward
+//! pass: of `gelu` its derivative alone is kept, and not the argument and the error function. (Tapes call this preaccumulation.)
+
+use super::{Groups, MOST_INPUTS, MOST_MEMBERS};
+use crate::exec::fused::layout::{layout, repeated};
+use crate::graph::Ref;
+
+impl Groups<'_> {
+    /// Moves what depends on one earlier group alone into that group, where fewer bytes have to be kept then.
+    pub(super) fn move_early(&mut self) {
+        for late in 0..self.graph.len() {
+            for early in self.makers(late) {
+                self.move_between(early, late);
+            }
+        }
+    }
+
+    /// The groups that make what a group reads.
+    fn makers(&self, group: usize) -> Vec<usize> {
+        let mut makers = Vec::new();
+        if self.members[group].len() > 1 {
+            for at in self.inputs(&self.members[group]) {
+                if let Ref::Step(k, _) = at
+                    && self.can[k]
+                    && !makers.contains(&self.group[k])
+                {
+                    makers.push(self.group[k]);
+                }
+            }
+        }
+        makers
+    }
+
+    fn move_between(&mut self, early: usize, late: usize) {
+        let known = self.inputs(&self.members[early]);
+        let mut moved: Vec<usize> = Vec::new();
+        for &m in &self.members[late] {
+            let there = |&(base, _): &(Ref, _)| match base {
+                _ if repeated(self.graph, base).is_some() || known.contains(&base) => true,
+                Ref::Step(k, _) => self.group[k] == early || moved.contains(&k),
+                _ => false,
+            };
+            if self.operands[m].iter().all(there) {
+                moved.push(m);
+            }
+        }
+        let left: Vec<usize> =
+            self.members[late].iter().copied().filter(|m| moved.binary_search(m).is_err()).collect();
+        let mut grown = [self.members[early].as_slice(), &moved].concat();
+        grown.sort_unstable();
+        let fits = |members: &[usize]| {
+            members.len() <= MOST_MEMBERS
+                && self.inputs(members).len() <= MOST_INPUTS
+                && layout(self.graph, &self.operands, members).is_some()
+        };
+        let some = !moved.is_empty() && !left.is_empty();
+        if !(some && self.saves_memory(early, &moved) && fits(&grown) && fits(&left)) {
+            return;
+        }
+        let place = self.members[early].iter().map(|&m| self.place[m]).max().expect("a group has members");
+        for &m in &moved {
+            (self.group[m], self.place[m]) = (early, place);
+        }
+        self.members[early] = grown;
+        // A group is named by one of its own.
+        self.members[late].clear();
+        let name = left[0];
+        left.iter().for_each(|&m| self.group[m] = name);
+        self.members[name] = left;
+    }
+
+    /// Whether the values of a group that only the moved operations read are more bytes than what these give to others.
+    fn saves_memory(&self, early: usize, moved: &[usize]) -> bool {
+        let needed = self.needed();
+        let outside = |k: usize, own: &dyn Fn(usize) -> bool| {
+            self.graph.outputs.contains(&Ref::Step(k, 0))
+                || self.readers[k].iter().any(|&r| !own(r) && (!self.moves[r] || needed[r]))
+        };
+        let is_moved = |r: usize| moved.binary_search(&r).is_ok();
+        let bytes = |k: &usize| {
+            let aval = &self.graph.steps[*k].avals[0];
+            aval.shape.numel() * aval.dtype.size()
+        };
+        let reads = |k: usize| self.readers[k].iter().any(|&r| is_moved(r));
+        let freed = self.members[early].iter().filter(|&&k| reads(k));
+        let freed = freed.filter(|&&k| !outside(k, &|r| self.group[r] == early || is_moved(r)));
+        let kept = moved.iter().filter(|&&k| outside(k, &is_moved));
+        kept.map(bytes).sum::<usize>() < freed.map(bytes).sum()
+    }
+}

@@ -1,0 +1,106 @@
+//! Functions written out where most of their work is done anyway: `gelu(x)`, whose derivative needs the same error function, `x sigmoid(x)`,
+//! or `a ln(b)` beside the logarithm.
+
+use super::cse::{cse, operands, same_op};
+use super::rewrite::{Rewrite, rewrite};
+use super::{Options, constant};
+use crate::graph::{Graph, Ref, Step, trace_leaves};
+use smallvec::SmallVec;
+use std::collections::HashMap;
+
+/// How much of the work there has to be: this many parts of it for one that is left.
+const DONE: u64 = 3;
+
+/// The graph with such functions written out; `None` if there are none. It has less work, but more operations and often more values that
+/// are kept: that pays only where fusion takes care of both.
+pub(super) fn share(graph: &Graph) -> Option<Graph> {
+    let values = Values::new(graph);
+    let (mut steps, mut changed) = (graph.steps.iter(), false);
+    let shared = rewrite(graph, |w, step| {
+        let old = steps.next().expect("the rule sees every operation once");
+        let formula = formula(graph, old)?;
+        if values.left(&formula, &old.args) * (DONE + 1) > work(graph, old) {
+            return None;
+        }
+        changed = true;
+        Some(write_out(w, &formula, step))
+    });
+    changed.then(|| cse(&shared, &Options::default()))
+}
+
+/// What an operation does, in simpler ones. Operators and other cheap operations are not worth asking.
+fn formula(graph: &Graph, step: &Step) -> Option<Graph> {
+    let cheap = DONE * step.avals.first()?.shape.numel() as u64;
+    if !step.op.elementwise() || !step.avals[0].dtype.is_float() || work(graph, step) <= cheap {
+        return None;
+    }
+    let inputs = step.args.iter().map(|&a| graph.aval(a)).collect();
+    let formula = trace_leaves(|x| Ok(step.op.formula(x).into_iter().collect()), inputs).ok()?;
+    (!formula.outputs.is_empty()).then_some(formula)
+}
+
+fn work(graph: &Graph, step: &Step) -> u64 {
+    let shapes: SmallVec<[_; 2]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
+    let shapes: SmallVec<[&[usize]; 2]> = shapes.iter().map(|s| &**s).collect();
+    step.op.flops(&shapes, &step.avals[0].shape)
+}
+
+/// The values of a graph, to be found by how they are computed.
+struct Values<'a> {
+    graph: &'a Graph,
+    steps: HashMap<(&'static str, SmallVec<[Ref; 2]>), Vec<usize>>,
+}
+
+impl<'a> Values<'a> {
+    fn new(graph: &'a Graph) -> Self {
+        let mut steps: HashMap<_, Vec<usize>> = HashMap::new();
+        for (k, step) in graph.steps.iter().enumerate().filter(|(_, s)| s.op.elementwise()) {
+            steps.entry((step.op.name(), operands(step))).or_default().push(k);
+        }
+        Values { graph, steps }
+    }
+
+    /// The work of a formula, but for what the graph computes of it.
+    fn left(&self, formula: &Graph, args: &[Ref]) -> u64 {
+        let consts: Vec<Option<Ref>> = formula.consts.iter().map(|c| self.constant(c)).collect();
+        let mut found: Vec<Option<Ref>> = Vec::new();
+        let mut left = 0;
+        for step in &formula.steps {
+            let to = |&a: &Ref| match a {
+                Ref::Input(k) => Some(args[k]),
+                Ref::Const(k) => consts[k],
+                Ref::Step(k, _) => found[k],
+            };
+            let args: Option<SmallVec<[Ref; 2]>> = step.args.iter().map(to).collect();
+            let at = args.and_then(|args| self.find(&Step { args, ..step.clone() }));
+            left += if at.is_some() { 0 } else { work(formula, step) };
+            found.push(at);
+        }
+        left
+    }
+
+    fn constant(&self, value: &crate::Tensor) -> Option<Ref> {
+        self.graph.consts.iter().position(|c| constant::equal(c, value)).map(Ref::Const)
+    }
+
+    fn find(&self, step: &Step) -> Option<Ref> {
+        let alike = self.steps.get(&(step.op.name(), operands(step)))?;
+        alike.iter().find(|&&k| same_op(&self.graph.steps[k].op, &step.op)).map(|&k| Ref::Step(k, 0))
+    }
+}
+
+/// Puts a formula in the place of an operation. What there is of it becomes one with it as a common subexpression.
+fn write_out(w: &mut Rewrite, formula: &Graph, step: &Step) -> Ref {
+    let consts: Vec<Ref> = formula.consts.iter().map(|c| w.out.constant(c.clone())).collect();
+    let mut made: Vec<Ref> = Vec::new();
+    let to = |a: Ref, made: &[Ref]| match a {
+        Ref::Input(k) => step.args[k],
+        Ref::Const(k) => consts[k],
+        Ref::Step(k, _) => made[k],
+    };
+    for part in &formula.steps {
+        let args = part.args.iter().map(|&a| to(a, &made)).collect();
+        made.push(w.out.place(Step { args, location: step.location, ..part.clone() }));
+    }
+    to(formula.outputs[0], &made)
+}
