@@ -11,6 +11,7 @@ use super::view::{Exact, Operands, Shift, View};
 use crate::DType;
 use crate::graph::{Graph, Ref};
 use crate::ops::Op;
+use smallvec::SmallVec;
 
 /// A value by its number.
 pub(super) type Id = usize;
@@ -38,6 +39,10 @@ pub(super) struct Load {
     pub reach: Reach,
     /// A tile reads elements beyond its own.
     pub beyond: bool,
+    /// Places that have no element get the number of the view; else another load has them.
+    pub fills: bool,
+    /// Loads that have elements at places where this one has none, and are read with it.
+    pub others: SmallVec<[usize; 2]>,
 }
 
 /// Which places of the iteration space have elements of their own.
@@ -168,7 +173,7 @@ pub(super) fn lower<F: Real>(
         };
         values.sinks.push(output);
     }
-    Some(values.combined().alive())
+    Some(values.joined().combined().alive())
 }
 
 impl<F: Real> Values<F> {
@@ -183,12 +188,12 @@ impl<F: Real> Values<F> {
         }
     }
 
-    fn number_of(&mut self, number: f64) -> Id {
+    pub fn number_of(&mut self, number: f64) -> Id {
         self.push(Node::Number(Exact::new(number)), Level::One)
     }
 
     /// A new value, or an equal one that is there already.
-    fn push(&mut self, node: Node, level: Level) -> Id {
+    pub fn push(&mut self, node: Node, level: Level) -> Id {
         match self.nodes.iter().position(|v| *v == (node, level)) {
             Some(at) => at,
             None => {
@@ -238,7 +243,7 @@ impl<F: Real> Values<F> {
         } else {
             (view, Reach::Full)
         };
-        let load = Load { input, truth, view, reach, beyond: false };
+        let load = Load { input, truth, view, reach, beyond: false, fills: true, others: SmallVec::new() };
         let at = self.loads.iter().position(|l| *l == load).unwrap_or_else(|| {
             self.loads.push(load);
             self.loads.len() - 1
@@ -290,7 +295,7 @@ impl<F: Real> Values<F> {
     }
 
     /// A function of values, on the highest of their levels.
-    fn map(&mut self, f: Function, x: &[Id]) -> Id {
+    pub fn map(&mut self, f: Function, x: &[Id]) -> Id {
         if let Some(simpler) = self.simplified(f, x) {
             return simpler;
         }
@@ -366,7 +371,7 @@ impl<F: Real> Values<F> {
     }
 
     /// How often each value is used.
-    fn uses(&self) -> Vec<usize> {
+    pub fn uses(&self) -> Vec<usize> {
         let mut uses = vec![0; self.nodes.len()];
         self.nodes.iter().for_each(|(node, _)| node.operands().for_each(|x| uses[x] += 1));
         self.sinks.iter().for_each(|s| uses[s.value] += 1);
@@ -461,7 +466,7 @@ impl Node {
         all.into_iter().filter(|&x| x != NONE)
     }
 
-    fn with_operands(self, to: impl Fn(Id) -> Id) -> Node {
+    pub fn with_operands(self, to: impl Fn(Id) -> Id) -> Node {
         match self {
             Node::Number(_) | Node::Load(_) => self,
             Node::Map(f, x) => Node::Map(f, x.map(to)),

@@ -11,6 +11,7 @@ mod gather;
 mod geometry;
 pub(crate) mod layout;
 mod lower;
+mod pads;
 mod run;
 pub(crate) mod view;
 

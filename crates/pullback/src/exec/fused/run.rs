@@ -323,15 +323,19 @@ impl<'a, F: Real> Worker<'a, F> {
     /// # Safety
     /// The input has these elements, and the slot's register holds them.
     unsafe fn load(&mut self, l: usize, to: usize, lead: isize, size: usize, tile: &Rectangle) {
-        let (bound, reach) = (&self.run.loads[l], self.run.code.loads[l].reach);
-        let (at, size, copies) = match reach {
+        let (run, load) = (self.run, &self.run.code.loads[l]);
+        let parts = || [l].into_iter().chain(load.others.iter().copied()).map(|l| &run.loads[l]);
+        let (at, size, copies) = match load.reach {
             Reach::One => (0, 1, 1),
             Reach::Column => (tile.cols.start, tile.cols.len(), tile.rows.len()),
             Reach::Row => (tile.rows.start, size, 1),
             Reach::Full => (self.start(tile), size, 1),
         };
         let from = at.wrapping_add_signed(lead);
-        if let Some(there) = bound.in_place::<F>(at, (from, from + size)).filter(|_| copies == 1) {
+        let in_place = || parts().find_map(|part| part.in_place::<F>(at, (from, from + size)));
+        if copies == 1
+            && let Some(there) = in_place()
+        {
             self.at[to] = there.cast_mut();
             return;
         }
@@ -339,7 +343,7 @@ impl<'a, F: Real> Worker<'a, F> {
         let register = self.home[to].wrapping_offset(lead);
         // SAFETY: by the caller's promise.
         unsafe {
-            bound.gather(from, slice_mut(register, size));
+            parts().for_each(|part| part.gather(from, slice_mut(register, size)));
             (1..copies).for_each(|r| std::ptr::copy_nonoverlapping(register, register.add(r * size), size));
         }
     }

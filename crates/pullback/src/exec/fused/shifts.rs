@@ -6,7 +6,7 @@ use crate::opt::fuse;
 use crate::value_and_grad;
 
 /// `x` between `before` and `after` elements of one number along an axis.
-fn padded(x: &Tensor, axis: usize, before: usize, after: usize, number: f64) -> Tensor {
+pub(super) fn padded(x: &Tensor, axis: usize, before: usize, after: usize, number: f64) -> Tensor {
     let part = |n: usize| {
         let shape: Vec<usize> =
             x.shape().iter().enumerate().map(|(k, &m)| if k == axis { n } else { m }).collect();

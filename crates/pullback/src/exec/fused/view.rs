@@ -117,6 +117,18 @@ impl View {
         self.axes.iter().any(|a| !a.is_full())
     }
 
+    /// The places that have elements.
+    pub fn elements(&self) -> usize {
+        self.axes.iter().map(|a| a.inside.1 - a.inside.0).product()
+    }
+
+    /// Whether no place has an element here and in another read of the same places.
+    pub fn is_apart(&self, other: &View) -> bool {
+        let same = self.axes.iter().map(|a| a.len).eq(other.axes.iter().map(|a| a.len));
+        let mut axes = self.axes.iter().zip(&other.axes);
+        same && axes.any(|(a, b)| a.inside.1 <= b.inside.0 || b.inside.1 <= a.inside.0)
+    }
+
     /// The read of a value of this shape as one run of elements in row-major order, if it is that.
     pub fn shift(&self, shape: &[usize]) -> Option<Shift> {
         let mut inside = (0, 1);
