@@ -139,15 +139,18 @@ impl<'a> Groups<'a> {
         }
         let mut all = [self.members[ga].as_slice(), &self.members[gb]].concat();
         all.sort_unstable();
-        let fits = all.len() <= MOST_MEMBERS
-            && self.inputs(&all).len() <= MOST_INPUTS
-            && layout(self.graph, &self.operands, &all).is_some()
-            && !self.closes_a_cycle(ga, gb);
-        if fits {
+        if self.is_group(&all) && !self.closes_a_cycle(ga, gb) {
             self.members[gb].iter().for_each(|&m| self.group[m] = ga);
             self.members[gb].clear();
             self.members[ga] = all;
         }
+    }
+
+    /// Whether these could be one group, if nothing lies between them.
+    fn is_group(&self, members: &[usize]) -> bool {
+        members.len() <= MOST_MEMBERS
+            && self.inputs(members).len() <= MOST_INPUTS
+            && layout(self.graph, &self.operands, members).is_some()
     }
 
     /// Whether a path leads from one of the groups through a third and back into one of them.

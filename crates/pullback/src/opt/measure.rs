@@ -2,6 +2,7 @@
 
 use crate::graph::{Graph, Ref, Region, Step};
 use crate::tensor::buffer::Buffer;
+use smallvec::SmallVec;
 
 /// How many operations read the values of each operation, and one more for each output that it is.
 pub(super) fn use_counts(graph: &Graph) -> Vec<usize> {
@@ -47,6 +48,13 @@ pub(super) fn roots(graph: &Graph) -> Vec<Option<usize>> {
 /// The bytes of a step's results, rounded as memory is.
 pub(super) fn bytes(graph: &Graph, k: usize) -> usize {
     graph.steps[k].avals.iter().map(|a| Buffer::rounded(a.shape.numel() * a.dtype.size())).sum()
+}
+
+/// What a step of one result costs, in additions.
+pub(super) fn work(graph: &Graph, step: &Step) -> u64 {
+    let shapes: SmallVec<[_; 2]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
+    let shapes: SmallVec<[&[usize]; 2]> = shapes.iter().map(|s| &**s).collect();
+    step.op.flops(&shapes, &step.avals[0].shape)
 }
 
 /// The last step that reads the memory of each step; the length of the graph if an output does.

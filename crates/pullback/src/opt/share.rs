@@ -2,7 +2,9 @@
 //! or `a ln(b)` beside the logarithm.
 
 use super::cse::{cse, operands, same_op};
-use super::rewrite::{Rewrite, rewrite};
+use super::inline::spliced;
+use super::measure::work;
+use super::rewrite::rewrite;
 use super::{Options, constant};
 use crate::graph::{Graph, Ref, Step, trace_leaves};
 use smallvec::SmallVec;
@@ -23,8 +25,9 @@ pub(super) fn share(graph: &Graph) -> Option<Graph> {
             return None;
         }
         changed = true;
-        Some(write_out(w, &formula, step))
+        spliced(w, &formula, &step.args).first().copied()
     });
+    // What there was of a formula becomes one with it.
     changed.then(|| cse(&shared, &Options::default()))
 }
 
@@ -35,14 +38,9 @@ fn formula(graph: &Graph, step: &Step) -> Option<Graph> {
         return None;
     }
     let inputs = step.args.iter().map(|&a| graph.aval(a)).collect();
-    let formula = trace_leaves(|x| Ok(step.op.formula(x).into_iter().collect()), inputs).ok()?;
+    let mut formula = trace_leaves(|x| Ok(step.op.formula(x).into_iter().collect()), inputs).ok()?;
+    formula.steps.iter_mut().for_each(|s| s.location = step.location);
     (!formula.outputs.is_empty()).then_some(formula)
-}
-
-fn work(graph: &Graph, step: &Step) -> u64 {
-    let shapes: SmallVec<[_; 2]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
-    let shapes: SmallVec<[&[usize]; 2]> = shapes.iter().map(|s| &**s).collect();
-    step.op.flops(&shapes, &step.avals[0].shape)
 }
 
 /// The values of a graph, to be found by how they are computed.
@@ -87,20 +85,4 @@ impl<'a> Values<'a> {
         let alike = self.steps.get(&(step.op.name(), operands(step)))?;
         alike.iter().find(|&&k| same_op(&self.graph.steps[k].op, &step.op)).map(|&k| Ref::Step(k, 0))
     }
-}
-
-/// Puts a formula in the place of an operation. What there is of it becomes one with it as a common subexpression.
-fn write_out(w: &mut Rewrite, formula: &Graph, step: &Step) -> Ref {
-    let consts: Vec<Ref> = formula.consts.iter().map(|c| w.out.constant(c.clone())).collect();
-    let mut made: Vec<Ref> = Vec::new();
-    let to = |a: Ref, made: &[Ref]| match a {
-        Ref::Input(k) => step.args[k],
-        Ref::Const(k) => consts[k],
-        Ref::Step(k, _) => made[k],
-    };
-    for part in &formula.steps {
-        let args = part.args.iter().map(|&a| to(a, &made)).collect();
-        made.push(w.out.place(Step { args, location: step.location, ..part.clone() }));
-    }
-    to(formula.outputs[0], &made)
 }

@@ -1,6 +1,7 @@
 //! Values that are computed again in the group that reads them, instead of being kept for it: an addition or a product costs less than to
 //! write its result to memory and to read it there.
 
+use super::super::measure::work;
 use super::Groups;
 use crate::exec::fused::layout::repeated;
 use crate::graph::{Builder, Graph, Ref, Step};
@@ -32,10 +33,8 @@ impl Groups<'_> {
     /// The work for a value of one operation for each element.
     fn cheap(&self, k: usize) -> Option<u64> {
         let step = &self.graph.steps[k];
-        let shapes: Vec<_> = step.args.iter().map(|&a| self.graph.aval(a).shape).collect();
-        let shapes: Vec<&[usize]> = shapes.iter().map(|s| &**s).collect();
-        let work = step.op.flops(&shapes, &step.avals[0].shape);
-        (step.op.elementwise() && work <= step.avals[0].shape.numel() as u64).then_some(work)
+        let work = step.op.elementwise().then(|| work(self.graph, step));
+        work.filter(|&work| work <= step.avals[0].shape.numel() as u64)
     }
 
     /// The groups that read a value of another one, if only groups do and all of them read what it is made of anyway.

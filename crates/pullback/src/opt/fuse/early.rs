@@ -1,8 +1,9 @@
 //! Factors of a pullback that are computed in the group whose values they are made of, instead of keeping those values for the backward
 //! pass: of `gelu` its derivative alone is kept, and not the argument and the error function. (Tapes call this preaccumulation.)
 
-use super::{Groups, MOST_INPUTS, MOST_MEMBERS};
-use crate::exec::fused::layout::{layout, repeated};
+use super::super::measure::bytes;
+use super::Groups;
+use crate::exec::fused::layout::repeated;
 use crate::graph::Ref;
 
 impl Groups<'_> {
@@ -48,13 +49,8 @@ impl Groups<'_> {
             self.members[late].iter().copied().filter(|m| moved.binary_search(m).is_err()).collect();
         let mut grown = [self.members[early].as_slice(), &moved].concat();
         grown.sort_unstable();
-        let fits = |members: &[usize]| {
-            members.len() <= MOST_MEMBERS
-                && self.inputs(members).len() <= MOST_INPUTS
-                && layout(self.graph, &self.operands, members).is_some()
-        };
         let some = !moved.is_empty() && !left.is_empty();
-        if !(some && self.saves_memory(early, &moved) && fits(&grown) && fits(&left)) {
+        if !(some && self.saves_memory(early, &moved) && self.is_group(&grown) && self.is_group(&left)) {
             return;
         }
         let place = self.members[early].iter().map(|&m| self.place[m]).max().expect("a group has members");
@@ -77,10 +73,7 @@ impl Groups<'_> {
                 || self.readers[k].iter().any(|&r| !own(r) && (!self.moves[r] || needed[r]))
         };
         let is_moved = |r: usize| moved.binary_search(&r).is_ok();
-        let bytes = |k: &usize| {
-            let aval = &self.graph.steps[*k].avals[0];
-            aval.shape.numel() * aval.dtype.size()
-        };
+        let bytes = |k: &usize| bytes(self.graph, *k);
         let reads = |k: usize| self.readers[k].iter().any(|&r| is_moved(r));
         let freed = self.members[early].iter().filter(|&&k| reads(k));
         let freed = freed.filter(|&&k| !outside(k, &|r| self.group[r] == early || is_moved(r)));
