@@ -102,6 +102,8 @@ struct Method<T> {
     piece: Piece<T>,
     /// Columns of a piece, but for the last one.
     panel: usize,
+    /// Whether the columns of the right-hand side have to be next to each other.
+    along: bool,
 }
 
 /// Bytes of a row of a panel. With so few columns gemm reads a transposed left-hand side as it lies, without packing it first: a
@@ -215,8 +217,9 @@ fn prepare<T: Pod + Send + Sync>(
 ) {
     let rank = a.shape.len();
     let dims = Dims { m: a.shape[rank - 2], k: a.shape[rank - 1], n: b.shape[rank - 1] };
-    let Method { piece, panel } = method(dims);
-    let scattered = [is_scattered(&a, false, dims.n), is_scattered(&b, true, dims.m)];
+    let Method { piece, panel, along } = method(dims);
+    let turned = along && b.strides[rank - 1] != 1;
+    let scattered = [is_scattered(&a, false, dims.n), turned || is_scattered(&b, true, dims.m)];
     // Of many matrices each is copied by the thread that needs it, when it does.
     let many = a.shape[..rank - 2].iter().product::<usize>() > 1;
     let batch = Axes::new((0..rank - 2).map(|i| (a.shape[i], [a.strides[i], b.strides[i]])));
@@ -395,11 +398,11 @@ impl Native for f64 {}
 pub(crate) fn prepared<T: Native>(a: View<T>, b: View<T>, use_it: impl FnOnce(&Prepared<T>)) {
     let method = |d: Dims| {
         if d.m == 1 || d.n == 1 {
-            Method { piece: vector::product::<T>, panel: d.n.min(vector::COLUMNS) }
-        } else if d.m.max(d.n).max(d.k) <= small::MAX {
-            Method { piece: small::product::<T>, panel: d.n }
+            Method { piece: vector::product::<T>, panel: d.n.min(vector::COLUMNS), along: false }
+        } else if small::is_small(d) {
+            Method { piece: small::product::<T>, panel: d.n, along: true }
         } else {
-            Method { piece: by_gemm::<T>, panel: panel::<T>(d.n) }
+            Method { piece: by_gemm::<T>, panel: panel::<T>(d.n), along: false }
         }
     };
     prepare(a, b, method, use_it);
@@ -437,7 +440,7 @@ macro_rules! integers {
                         }
                     }
                 }
-                prepare(a, b, |d| Method { piece: plain, panel: d.n }, |p| p.all(out));
+                prepare(a, b, |d| Method { piece: plain, panel: d.n, along: false }, |p| p.all(out));
             }
         }
     )*};

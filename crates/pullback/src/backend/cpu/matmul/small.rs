@@ -1,13 +1,26 @@
-//! Products of matrices with at most 16 rows and columns, where setting up gemm would take longer.
+//! Products of small matrices, where setting up gemm and packing for it would take longer than the product.
+//!
+//! Some rows of a few vectors each are summed up in registers, and nothing is packed. Every element is one chain of multiply-adds, so that
+//! neither the vectors nor the way the rows are taken change its bits.
 
-use super::super::vectorised::vectorised;
+use super::super::level::at_level;
 use super::{Dims, Fused, Matrix, Target, fused};
 
-/// The largest dimension of a small product.
-pub(super) const MAX: usize = 16;
+/// The multiply-adds of a small product at most: about here gemm, which fetches what it packs, catches up where memory is far.
+const MAX: usize = 1 << 20;
+/// The longest chain. Sums of longer ones are cut by gemm, for the sake of their rounding errors.
+const CHAIN: usize = 512;
+/// Rows that are summed up together.
+pub(super) const ROWS: usize = 4;
+
+/// Whether a product is small.
+pub(super) fn is_small(d: Dims) -> bool {
+    d.k <= CHAIN && d.m * d.n * d.k <= MAX
+}
 
 /// # Safety
-/// The matrices have the dimensions given, at most [`MAX`], and nobody else uses that part of the output.
+/// The matrices have the dimensions given, columns of the right-hand side are next to each other, and nobody else uses that part of the
+/// output.
 pub(super) unsafe fn product<T: Fused>(
     d: Dims,
     a: Matrix<T>,
@@ -16,91 +29,111 @@ pub(super) unsafe fn product<T: Fused>(
     at: isize,
     row: usize,
 ) {
-    vectorised! {
-        fn run<T: Fused>(d: Dims, a: Matrix<T>, b: Matrix<T>, out: *mut T, row: usize) {
-            // SAFETY: the promise made to `product`.
-            unsafe {
-                match d.n {
-                    8 if b.column == 1 => direct::<FMA, 8, T>(d, a, b, out, row),
-                    16 if b.column == 1 => direct::<FMA, 16, T>(d, a, b, out, row),
-                    1..=8 => packed::<FMA, 8, T>(d, a, b, out, row),
-                    _ => packed::<FMA, 16, T>(d, a, b, out, row),
-                }
+    /// Chooses the instructions, and strips of two vectors.
+    ///
+    /// # Safety
+    /// As for [`product`].
+    unsafe fn run<T: Fused>(d: Dims, a: Matrix<T>, b: Matrix<T>, out: *mut T, row: usize) {
+        at_level! {
+            [T: Fused] [T] (d: Dims, a: Matrix<T>, b: Matrix<T>, out: *mut T, row: usize);
+            // SAFETY: the caller's promise.
+            Portable => unsafe {
+                strips::<{ cfg!(target_arch = "aarch64") }, T>(d, a, b, out, row, 32 / size_of::<T>())
+            },
+            // SAFETY: the caller's promise.
+            V3 => unsafe { strips::<true, T>(d, a, b, out, row, 64 / size_of::<T>()) },
+            // SAFETY: the caller's promise.
+            V4 if true => unsafe { strips::<true, T>(d, a, b, out, row, 128 / size_of::<T>()) }
+        }
+    }
+    // SAFETY: the output is in bounds, and the rest is the caller's promise.
+    unsafe { run(d, a, b, out.at(at), row) };
+}
+
+/// The product, one strip of at most `widest` columns after the other.
+///
+/// # Safety
+/// As for [`product`].
+#[inline(always)]
+unsafe fn strips<const FMA: bool, T: Fused>(
+    d: Dims,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: *mut T,
+    row: usize,
+    widest: usize,
+) {
+    let (mut first, mut width) = (0, widest);
+    while first < d.n {
+        while first + width > d.n {
+            width /= 2;
+        }
+        // SAFETY: the columns from `first` on are in bounds.
+        unsafe {
+            let (b, out) = (b.skip(0, first), out.add(first));
+            match width {
+                32 => strip::<FMA, 32, T>(d, a, b, out, row),
+                16 => strip::<FMA, 16, T>(d, a, b, out, row),
+                8 => strip::<FMA, 8, T>(d, a, b, out, row),
+                4 => strip::<FMA, 4, T>(d, a, b, out, row),
+                2 => strip::<FMA, 2, T>(d, a, b, out, row),
+                _ => strip::<FMA, 1, T>(d, a, b, out, row),
+            }
+        }
+        first += width;
+    }
+}
+
+/// The first `W` columns.
+///
+/// # Safety
+/// As for [`product`]; there are as many columns.
+#[inline(always)]
+unsafe fn strip<const FMA: bool, const W: usize, T: Fused>(
+    d: Dims,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: *mut T,
+    row: usize,
+) {
+    let whole = d.m - d.m % ROWS;
+    // SAFETY: these rows are in bounds.
+    unsafe {
+        for i in (0..whole).step_by(ROWS) {
+            rows::<FMA, ROWS, W, T>(d.k, a.skip(i, 0), b, out.add(i * row), row);
+        }
+        for i in whole..d.m {
+            rows::<FMA, 1, W, T>(d.k, a.skip(i, 0), b, out.add(i * row), row);
+        }
+    }
+}
+
+/// The first `R` rows of these columns.
+///
+/// # Safety
+/// As for [`strip`]; there are as many rows.
+#[inline(always)]
+unsafe fn rows<const FMA: bool, const R: usize, const W: usize, T: Fused>(
+    k: usize,
+    a: Matrix<T>,
+    b: Matrix<T>,
+    out: *mut T,
+    row: usize,
+) {
+    let mut sums = [[T::default(); W]; R];
+    for p in 0..k {
+        // SAFETY: row `p` of the right-hand side has `W` elements here.
+        let right = unsafe { b.skip(p, 0).first.cast::<[T; W]>().read() };
+        for (i, sums) in sums.iter_mut().enumerate() {
+            // SAFETY: inside the matrix.
+            let left = unsafe { a.at(i, p) };
+            for j in 0..W {
+                sums[j] = fused::<FMA, T>(left, right[j], sums[j]);
             }
         }
     }
-    // SAFETY: the output is in bounds, by the caller's promise.
-    run(d, a, b, unsafe { out.at(at) }, row);
-}
-
-/// One row of the product, from a function that gives the rows of the right-hand side.
-///
-/// # Safety
-/// The left-hand side has this row.
-#[inline(always)]
-unsafe fn line<const FMA: bool, const W: usize, T: Fused>(
-    k: usize,
-    i: usize,
-    a: Matrix<T>,
-    right: impl Fn(usize) -> [T; W],
-) -> [T; W] {
-    let mut sums = [T::default(); W];
-    for p in 0..k {
-        // SAFETY: inside the matrix.
-        let left = unsafe { a.at(i, p) };
-        let right = right(p);
-        for j in 0..W {
-            sums[j] = fused::<FMA, T>(left, right[j], sums[j]);
-        }
-    }
-    sums
-}
-
-/// The product with a right-hand side of `W` contiguous columns.
-///
-/// # Safety
-/// As for [`product`], with `W` columns.
-#[inline(always)]
-unsafe fn direct<const FMA: bool, const W: usize, T: Fused>(
-    d: Dims,
-    a: Matrix<T>,
-    b: Matrix<T>,
-    out: *mut T,
-    row: usize,
-) {
-    for i in 0..d.m {
-        // SAFETY: rows of `b` are contiguous, and row `i` of the output has `W` elements.
-        unsafe {
-            let sums = line::<FMA, W, T>(d.k, i, a, |p| b.skip(p, 0).first.cast::<[T; W]>().read());
-            out.add(i * row).cast::<[T; W]>().write(sums);
-        }
-    }
-}
-
-/// The product with the right-hand side packed into rows of `W` elements, the missing ones zero.
-///
-/// # Safety
-/// As for [`product`], with at most `W` columns.
-#[inline(always)]
-unsafe fn packed<const FMA: bool, const W: usize, T: Fused>(
-    d: Dims,
-    a: Matrix<T>,
-    b: Matrix<T>,
-    out: *mut T,
-    row: usize,
-) {
-    let mut packed = [[T::default(); W]; MAX];
-    for (p, to) in packed.iter_mut().enumerate().take(d.k) {
-        for (j, x) in to.iter_mut().enumerate().take(d.n) {
-            // SAFETY: inside the matrix.
-            *x = unsafe { b.at(p, j) };
-        }
-    }
-    for i in 0..d.m {
-        // SAFETY: row `i` of the output has `n` elements.
-        unsafe {
-            let sums = line::<FMA, W, T>(d.k, i, a, |p| packed[p]);
-            std::slice::from_raw_parts_mut(out.add(i * row), d.n).copy_from_slice(&sums[..d.n]);
-        }
+    for (i, sums) in sums.into_iter().enumerate() {
+        // SAFETY: row `i` of the output has `W` elements here.
+        unsafe { out.add(i * row).cast::<[T; W]>().write(sums) };
     }
 }

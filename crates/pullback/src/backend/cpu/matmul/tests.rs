@@ -67,6 +67,36 @@ fn zero_dimensions() {
     matmul(View::new(&[], 0, &[0, 2], &[2, 1]), View::new(&[1f32, 2.0], 0, &[2, 1], &[1, 1]), &mut []);
 }
 
+/// Every element of a small product is one chain of multiply-adds, whatever the vectors are and however rows and columns are left over.
+#[test]
+fn small_products_are_chains_at_every_level() {
+    use super::super::level::forced::at_each_level;
+    let mut r = Random(10);
+    for (m, n, k) in [(2, 2, 1), (4, 32, 7), (7, 63, 20), (13, 37, 512), (1 + small::ROWS, 16, 3)] {
+        let mut random = |n: usize| (0..n).map(|_| r.unit() as f32).collect::<Vec<_>>();
+        let (a, b) = (random(m * k), random(k * n));
+        for transposed in [false, true] {
+            let (row, column) = if transposed { (1, m) } else { (k, 1) };
+            let chain = |i: usize, j: usize, fused: bool| {
+                (0..k).fold(0f32, |sum, p| match (a[i * row + p * column], b[p * n + j]) {
+                    (x, y) if fused => x.mul_add(y, sum),
+                    (x, y) => x * y + sum,
+                })
+            };
+            let [split, fused] =
+                [false, true].map(|f| (0..m * n).map(|e| chain(e / n, e % n, f)).collect::<Vec<_>>());
+            at_each_level(|level| {
+                let mut out = vec![f32::NAN; m * n];
+                let a = Matrix { first: a.as_ptr(), row: row as isize, column: column as isize };
+                let b = Matrix { first: b.as_ptr(), row: n as isize, column: 1 };
+                // SAFETY: the matrices made above.
+                unsafe { small::product(Dims { m, n, k }, a, b, Target::new(&mut out), 0, n) };
+                assert!(out == fused || out == split, "{m} x {k} x {n}, {level:?}");
+            });
+        }
+    }
+}
+
 /// The promise on which the splitting rests: the rows of a panel have the same bits when they are cut.
 #[test]
 fn pieces_have_the_bits_of_the_whole() {
