@@ -4,8 +4,9 @@ use super::cost::Cost;
 use super::dispatch::{careful2, dispatched};
 use super::lane::{Careful, Lane, Portable};
 use super::level::at_level;
-use super::map::Map2;
+use super::map::{Map1, Map2};
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};
+use crate::number::Number;
 
 dispatched! {
     /// `out = M(a, b)` with one right operand.
@@ -40,8 +41,42 @@ dispatched! {
     fn loop3_rest[T: Map3, F: Float](a: &[F], b: F, c: F, out: &mut [F]) = rest_body
 }
 dispatched! {
-    /// Sine and cosine of the same arguments.
-    fn loop_sincos[F: Float](x: &[F], sin: &mut [F], cos: &mut [F]) = sincos_body for crate::number::Number::sin(Cost::OPERAND)
+    /// Two functions of the same arguments, slices of one length.
+    fn loop_pair[P: Pair, F: Float](x: &[F], first: &mut [F], second: &mut [F]) = pair_body for P::cost()
+}
+
+/// Two functions that have work in common.
+pub(crate) trait Pair: 'static {
+    fn values<F: Float, I: Isa>(x: F) -> (F, F);
+    /// Of one of them at least.
+    fn cost() -> Cost;
+}
+
+/// Sine and cosine.
+pub(crate) struct SinCos;
+impl Pair for SinCos {
+    #[inline(always)]
+    fn values<F: Float, I: Isa>(x: F) -> (F, F) {
+        sincos::<F, I>(x)
+    }
+
+    #[inline(always)]
+    fn cost() -> Cost {
+        Number::sin(Cost::OPERAND)
+    }
+}
+
+/// What the two have in common, the compiler finds.
+impl<A: Map1, B: Map1> Pair for (A, B) {
+    #[inline(always)]
+    fn values<F: Float, I: Isa>(x: F) -> (F, F) {
+        (A::value(Lane::<F, I>::new(x)).0, B::value(Lane::<F, I>::new(x)).0)
+    }
+
+    #[inline(always)]
+    fn cost() -> Cost {
+        A::value(Cost::OPERAND)
+    }
 }
 
 /// A function of three arguments that a fused program has where two operations meet.
@@ -160,14 +195,15 @@ fn rest_body<T: Map3, F: Float, I: Isa>(a: &[F], b: F, c: F, out: &mut [F]) {
 }
 
 #[inline(always)]
-fn sincos_body<F: Float, I: Isa>(x: &[F], sin: &mut [F], cos: &mut [F]) {
-    assert!(x.len() == sin.len() && x.len() == cos.len());
-    for ((sin, cos), &x) in sin.iter_mut().zip(cos.iter_mut()).zip(x) {
-        (*sin, *cos) = sincos::<F, I>(x);
+fn pair_body<P: Pair, F: Float, I: Isa>(x: &[F], first: &mut [F], second: &mut [F]) {
+    assert!(x.len() == first.len() && x.len() == second.len());
+    for ((first, second), &x) in first.iter_mut().zip(second.iter_mut()).zip(x) {
+        (*first, *second) = P::values::<F, I>(x);
     }
-    if sin.iter().fold(false, |any, &y| any | is_nan(y)) {
-        for ((sin, cos), &x) in sin.iter_mut().zip(cos.iter_mut()).zip(x).filter(|((y, _), _)| is_nan(**y)) {
-            (*sin, *cos) = sincos::<F, Careful<I>>(x);
+    if P::cost().limited && first.iter().fold(false, |any, &y| any | is_nan(y)) {
+        let all = first.iter_mut().zip(second.iter_mut()).zip(x);
+        for ((first, second), &x) in all.filter(|((y, _), _)| is_nan(**y)) {
+            (*first, *second) = P::values::<F, Careful<I>>(x);
         }
     }
 }

@@ -4,7 +4,7 @@
 //! are used again when their value is not needed any more, and the result of an instruction never lies where an operand does.
 
 use super::Real;
-use super::function::{Function, Loops};
+use super::function::{Both, Loops};
 use super::layout::{Fold, Level};
 use super::lower::{Id, Load, Node, Output, Reach, Sink, Values};
 use super::view::Shift;
@@ -53,8 +53,8 @@ impl Span {
 pub(super) enum Action<F: 'static> {
     Load(usize),
     Map(Loops<F>),
-    /// Sine to `to` and cosine to this slot.
-    SinCos(Id),
+    /// Two functions of one argument: the first to `to`, and the second to this slot.
+    Pair(Both<F>, Id),
     Fold(Fold),
     Spread,
     /// One of the shifts of the program.
@@ -237,20 +237,22 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
                 code.work += 1;
             }
             Node::Map(f, x) => {
-                let partner =
-                    |k: &Id| nodes[*k] == (Node::Map(other_of(f), x), level) && spans_of[*k] == span;
                 place(&mut code, k);
-                let together = (k + 1..nodes.len()).find(partner).filter(|_| other_of(f) != f);
-                let (action, to) = match together {
-                    Some(other) => {
-                        place(&mut code, other);
-                        done[other] = true;
-                        let (sin, cos) = if f == Function::Sin { (k, other) } else { (other, k) };
-                        (Action::SinCos(cos), sin)
+                let pair = f.pair::<F>().and_then(|([first, second], both)| {
+                    let other = if f == first { second } else { first };
+                    let is_other = |k: &Id| nodes[*k] == (Node::Map(other, x), level) && spans_of[*k] == span;
+                    Some(((k + 1..nodes.len()).find(is_other)?, other, f == first, both))
+                });
+                let (action, to, work) = match pair {
+                    Some((at, other, is_first, both)) => {
+                        place(&mut code, at);
+                        done[at] = true;
+                        let (first, second) = if is_first { (k, at) } else { (at, k) };
+                        (Action::Pair(both, second), first, f.work().max(other.work()))
                     }
-                    None => (Action::Map(f.loops()), k),
+                    None => (Action::Map(f.loops()), k, f.work()),
                 };
-                code.work += if level == Level::Full { f.work() } else { 0 };
+                code.work += if level == Level::Full { work } else { 0 };
                 code.tile.push(Instruction { action, level, to, x: x.map(operand), span });
             }
             Node::Fold(fold, x) => {
@@ -363,13 +365,4 @@ fn spans_of<F>(values: &Values<F>) -> Vec<Span> {
         node.operands().for_each(|x| widen(&mut spans, x, before - by, after + by));
     }
     spans
-}
-
-/// Sine for cosine and the other way round; any other function is its own partner.
-fn other_of(f: Function) -> Function {
-    match f {
-        Function::Sin => Function::Cos,
-        Function::Cos => Function::Sin,
-        f => f,
-    }
 }

@@ -2,9 +2,11 @@
 //!
 //! Truth values are numbers here, 0 or 1, so that they need no registers of their own.
 
+use super::Real;
+use super::formulas::Formula;
 use crate::backend::cpu::combined::{
-    GateAdd, GateGate, GateMul, Map3, MulAdd, MulFrom, MulMul, MulSub, Select, loop2_left, loop2_right,
-    loop3, loop3_middle, loop3_rest, loop3_right, zip_left, zip_right,
+    GateAdd, GateGate, GateMul, Map3, MulAdd, MulFrom, MulMul, MulSub, Select, SinCos, loop_pair, loop2_left,
+    loop2_right, loop3, loop3_middle, loop3_rest, loop3_right, zip_left, zip_right,
 };
 use crate::backend::cpu::cost::Cost;
 use crate::backend::cpu::dispatch::{loop1, loop2, zip_tile};
@@ -72,6 +74,32 @@ impl Map2 for NegMul {
     }
 }
 
+/// The derivative of a row of the table.
+struct Slope<P>(std::marker::PhantomData<P>);
+
+/// Those rows whose derivative is worth an instruction, because it has most of its work in common with the value.
+macro_rules! slope {
+    (Gelu $($row:tt)*) => { slope!(@ Gelu $($row)*); };
+    (Silu $($row:tt)*) => { slope!(@ Silu $($row)*); };
+    (@ $P:ident ($x:ident) [$d:expr]) => {
+        impl Map1 for Slope<ops::$P> {
+            #[inline(always)]
+            fn value<N: Number>($x: N) -> N {
+                $d
+            }
+        }
+    };
+    ($($other:tt)*) => {};
+}
+
+macro_rules! slopes {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        $(slope! { $P $x $d })*
+    };
+}
+elementwise_table!(slopes);
+
 /// The loops and the cost of a row of the table.
 macro_rules! of_row {
     (loops $P:ident ($a:ident)) => {
@@ -91,12 +119,13 @@ macro_rules! of_row {
 macro_rules! functions {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
         d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
-        /// A function of one to three numbers: the rows of the table, comparisons and logic, and what two of them make together.
+        /// A function of one to three numbers: the rows of the table, comparisons and logic, what two of them make together, and derivatives.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Function {
             $($P,)*
             Equal, Unequal, Less, AtMost, Greater, AtLeast, And, Or, Xor, Not, IsTrue,
             Select, NegMul, MulAdd, MulSub, MulFrom, GateAdd, MulMul, GateMul, GateGate,
+            GeluSlope, SiluSlope,
         }
 
         impl Function {
@@ -146,6 +175,8 @@ macro_rules! functions {
                     Function::MulMul => three::<F, MulMul>(),
                     Function::GateMul => three::<F, GateMul>(),
                     Function::GateGate => three::<F, GateGate>(),
+                    Function::GeluSlope => Loops::One(loop1::<Slope<ops::Gelu>, F>),
+                    Function::SiluSlope => Loops::One(loop1::<Slope<ops::Silu>, F>),
                 }
             }
 
@@ -153,6 +184,8 @@ macro_rules! functions {
             pub fn work(self) -> usize {
                 match self {
                     $(Function::$P => of_row!(work $P ($($x),+)),)*
+                    Function::GeluSlope => Slope::<ops::Gelu>::value(Cost::OPERAND).work,
+                    Function::SiluSlope => Slope::<ops::Silu>::value(Cost::OPERAND).work,
                     _ => 1,
                 }
             }
@@ -161,7 +194,32 @@ macro_rules! functions {
 }
 elementwise_table!(functions);
 
+/// A loop with two results.
+pub(super) type Both<F> = fn(&[F], &mut [F], &mut [F]);
+
 impl Function {
+    /// The two functions, of which this is one, that one loop computes of the same argument.
+    pub fn pair<F: Float>(self) -> Option<([Function; 2], Both<F>)> {
+        use Function::*;
+        Some(match self {
+            Sin | Cos => ([Sin, Cos], loop_pair::<SinCos, F>),
+            Gelu | GeluSlope => ([Gelu, GeluSlope], loop_pair::<(ops::Gelu, Slope<ops::Gelu>), F>),
+            Silu | SiluSlope => ([Silu, SiluSlope], loop_pair::<(ops::Silu, Slope<ops::Silu>), F>),
+            _ => return None,
+        })
+    }
+
+    /// The functions that are worth finding where a graph has their formulas.
+    pub fn written_out<F: Real>() -> impl Iterator<Item = (Function, Formula<F>)> {
+        let functions: [(Function, Formula<F>); 4] = [
+            (Function::Gelu, |x| ops::Gelu::value(x)),
+            (Function::GeluSlope, |x| Slope::<ops::Gelu>::value(x)),
+            (Function::Silu, |x| ops::Silu::value(x)),
+            (Function::SiluSlope, |x| Slope::<ops::Silu>::value(x)),
+        ];
+        functions.into_iter()
+    }
+
     /// The value for operands that are known.
     pub fn fold<F: Float>(self, x: &[F]) -> F {
         let mut out = [F::ZERO];

@@ -173,11 +173,11 @@ pub(super) fn lower<F: Real>(
         };
         values.sinks.push(output);
     }
-    Some(values.joined().combined().alive())
+    Some(values.joined().named().combined().alive())
 }
 
 impl<F: Real> Values<F> {
-    fn level(&self, x: Id) -> Level {
+    pub fn level(&self, x: Id) -> Level {
         self.nodes[x].1
     }
 
@@ -407,8 +407,8 @@ impl<F: Real> Values<F> {
         out
     }
 
-    /// Without the values that nothing uses.
-    fn alive(self) -> Values<F> {
+    /// Whether something uses each value.
+    pub fn live(&self) -> Vec<bool> {
         let mut live = vec![false; self.nodes.len()];
         self.sinks.iter().for_each(|s| live[s.value] = true);
         for k in (0..self.nodes.len()).rev() {
@@ -416,6 +416,12 @@ impl<F: Real> Values<F> {
                 self.nodes[k].0.operands().for_each(|x| live[x] = true);
             }
         }
+        live
+    }
+
+    /// Without the values that nothing uses.
+    fn alive(self) -> Values<F> {
+        let live = self.live();
         let mut place = vec![NONE; self.nodes.len()];
         let mut out = Values { nodes: Vec::new(), ..self };
         for (k, &(node, level)) in self.nodes.iter().enumerate().filter(|(k, _)| live[*k]) {

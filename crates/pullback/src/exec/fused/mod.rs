@@ -6,6 +6,7 @@
 
 mod ahead;
 mod code;
+mod formulas;
 mod function;
 mod gather;
 mod geometry;

@@ -68,25 +68,15 @@ impl<F: Real> Values<F> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::code::{Action, Code, Instruction};
+    use super::super::Fused;
     use super::super::shifts::padded;
-    use super::super::tests::{bits, draw, run_group, traced};
-    use super::super::{AnyCode, Fused};
+    use super::super::tests::{actions, bits, draw, run_group, traced};
     use crate::{DType, Tensor};
 
     /// How many loads and functions a tile takes.
     fn instructions(group: &Fused) -> (usize, usize) {
-        fn count<F>(code: &Code<F>) -> (usize, usize) {
-            let all = |is: fn(&Action<F>) -> bool| {
-                let actions = |i: &&Instruction<F>| is(&i.action);
-                code.tile.iter().filter(actions).count()
-            };
-            (all(|a| matches!(a, Action::Load(_))), all(|a| matches!(a, Action::Map(_))))
-        }
-        match &group.program.code {
-            AnyCode::F32(code) => count(code),
-            AnyCode::F64(code) => count(code),
-        }
+        let [loads, maps, _] = actions(group);
+        (loads, maps)
     }
 
     /// The group that a function is, which gives the same bits as its operations.

@@ -8,7 +8,6 @@ use super::geometry::{Geometry, Rectangle};
 use super::layout::{Fold, Level};
 use super::lower::Reach;
 use super::{Real, Source};
-use crate::backend::cpu::combined::loop_sincos;
 use crate::backend::cpu::parallel;
 use crate::backend::cpu::scratch::with_scratch;
 use smallvec::SmallVec;
@@ -255,10 +254,10 @@ impl<'a, F: Real> Worker<'a, F> {
                     }
                     (0..height).for_each(|r| self.map(loops, i, (r * width) as isize, r, width));
                 }
-                Action::SinCos(cos) => loop_sincos(
+                Action::Pair(both, second) => both(
                     slice(first(), size),
                     slice_mut(to(), size),
-                    slice_mut(self.at[cos].wrapping_offset(lead), size),
+                    slice_mut(self.at[second].wrapping_offset(lead), size),
                 ),
                 Action::Fold(fold) => {
                     let rows = slice(first(), height * width).chunks_exact(width);

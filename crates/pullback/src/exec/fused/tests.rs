@@ -1,5 +1,6 @@
 //! Fused programs against the single operations.
 
+use super::code::Action;
 use super::*;
 use crate::graph::trace_leaves;
 use crate::ops::{Domain, Draw, Op};
@@ -33,6 +34,22 @@ pub(super) fn run_group(group: &Fused, x: &[Tensor]) -> Vec<Tensor> {
     let values: Vec<Value> = x.iter().map(|t| t.concrete().unwrap()).collect();
     group.program.run(&values, &mut outputs);
     types.iter().zip(data).map(|(t, d)| Tensor::new(t.dtype, t.shape.clone(), d)).collect()
+}
+
+/// How many loads, functions and pairs of functions a tile takes.
+pub(super) fn actions(group: &Fused) -> [usize; 3] {
+    fn count<F>(code: &Code<F>) -> [usize; 3] {
+        let all = |is: fn(&Action<F>) -> bool| code.tile.iter().filter(|i| is(&i.action)).count();
+        [
+            all(|a| matches!(a, Action::Load(_))),
+            all(|a| matches!(a, Action::Map(_))),
+            all(|a| matches!(a, Action::Pair(..))),
+        ]
+    }
+    match &group.program.code {
+        AnyCode::F32(code) => count(code),
+        AnyCode::F64(code) => count(code),
+    }
 }
 
 pub(crate) fn traced(f: impl Fn(&[Tensor]) -> Vec<Tensor>, inputs: &[Tensor]) -> Graph {
