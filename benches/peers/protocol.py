@@ -17,6 +17,25 @@ def samples(run, units, budget):
     return found
 
 
+def turns(first, second, budget):
+    """Seconds for one repetition of both, in turn within about `budget`: of the shorter one several, so that both take equally long, and of
+    both as many as make a millisecond."""
+
+    def timed(run, times):
+        begin = time.perf_counter()
+        for _ in range(times):
+            run()
+        return (time.perf_counter() - begin) / times
+
+    usual = [min(timed(run, 1) for _ in range(5)) for run in (first, second)]
+    length = max(*usual, 1e-3)
+    times = [max(1, round(length / t)) for t in usual]
+    start, found = time.perf_counter(), []
+    while not found or time.perf_counter() - start < budget:
+        found += [timed(first, times[0]), timed(second, times[1])]
+    return found
+
+
 def latency(set_up):
     """Seconds that the first repetition takes beyond a later one."""
     run = set_up()
@@ -60,6 +79,9 @@ def serve(name, tasks, set_threads, memory=None, keep=False):
             case ["time", task, threads, seconds] if task in tasks:
                 set_threads(int(threads))
                 answer = " ".join(f"{s:.4e}" for s in samples(ready(task), tasks[task][0], float(seconds)))
+            case ["turns", first, second, threads, seconds] if first in tasks and second in tasks:
+                set_threads(int(threads))
+                answer = " ".join(f"{s:.4e}" for s in turns(ready(first), ready(second), float(seconds)))
             case ["first", task, threads] if task in tasks:
                 set_threads(int(threads))
                 answer = f"{latency(tasks[task][1]):.4e}"

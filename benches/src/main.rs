@@ -32,6 +32,7 @@ fn main() -> io::Result<()> {
 /// hello                          -> name and version
 /// list SUITE                     -> the names of its tasks
 /// time TASK THREADS SECONDS      -> seconds of each repetition, for about that long
+/// turns TASK TASK THREADS SECONDS -> seconds of both, in turn, for about that long
 /// first TASK THREADS             -> seconds that the first repetition takes beyond a later one
 /// memory THREADS                 -> peak bytes above what the process held before: a deep network
 /// memory TASK THREADS            -> the same of repetitions of a task
@@ -48,6 +49,12 @@ fn answer(tasks: &[Task], words: &[&str]) -> Option<String> {
             pullback::set_num_threads(threads.parse().ok()?);
             let samples = task.time(Duration::from_secs_f64(seconds.parse().ok()?));
             Some(samples.iter().map(|s| format!("{s:.4e}")).collect::<Vec<_>>().join(" "))
+        }
+        ["turns", first, second, threads, seconds] => {
+            let named = |name: &str| tasks.iter().find(|t| t.name == name);
+            pullback::set_num_threads(threads.parse().ok()?);
+            let pairs = named(first)?.turns(named(second)?, Duration::from_secs_f64(seconds.parse().ok()?));
+            Some(pairs.iter().map(|(a, b)| format!("{a:.4e} {b:.4e}")).collect::<Vec<_>>().join(" "))
         }
         ["first", name, threads] => {
             let task = tasks.iter().find(|t| t.name == *name)?;

@@ -56,4 +56,27 @@ impl Task {
         }
         samples
     }
+
+    /// Seconds for one repetition of this task and of another, in turn within about `budget`. What is compared takes equally long: of the
+    /// shorter one several repetitions, and of both as many as make a millisecond.
+    pub fn turns(&self, other: &Task, budget: Duration) -> Vec<(f64, f64)> {
+        const LEAST: f64 = 1e-3;
+        let [mut first, mut second] = [(self.set_up)(), (other.set_up)()];
+        let timed = |run: &mut Box<dyn FnMut()>, times: usize| {
+            let begin = Instant::now();
+            (0..times).for_each(|_| run());
+            begin.elapsed().as_secs_f64() / times as f64
+        };
+        let usual =
+            |run: &mut Box<dyn FnMut()>| (0..5).map(|_| timed(run, 1)).fold(f64::INFINITY, f64::min);
+        let (a, b) = (usual(&mut first), usual(&mut second));
+        let length = a.max(b).max(LEAST);
+        let times = [a, b].map(|t| (length / t).round().max(1.0) as usize);
+        let start = Instant::now();
+        let mut pairs = Vec::new();
+        while pairs.is_empty() || start.elapsed() < budget {
+            pairs.push((timed(&mut first, times[0]), timed(&mut second, times[1])));
+        }
+        pairs
+    }
 }
