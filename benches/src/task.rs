@@ -67,8 +67,7 @@ impl Task {
             (0..times).for_each(|_| run());
             begin.elapsed().as_secs_f64() / times as f64
         };
-        let usual =
-            |run: &mut Box<dyn FnMut()>| (0..5).map(|_| timed(run, 1)).fold(f64::INFINITY, f64::min);
+        let usual = |run: &mut Box<dyn FnMut()>| (0..5).map(|_| timed(run, 1)).fold(f64::INFINITY, f64::min);
         let (a, b) = (usual(&mut first), usual(&mut second));
         let length = a.max(b).max(LEAST);
         let times = [a, b].map(|t| (length / t).round().max(1.0) as usize);
