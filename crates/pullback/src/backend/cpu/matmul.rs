@@ -400,7 +400,7 @@ pub(crate) fn prepared<T: Native>(a: View<T>, b: View<T>, use_it: impl FnOnce(&P
         if d.m == 1 || d.n == 1 {
             Method { piece: vector::product::<T>, panel: d.n.min(vector::COLUMNS), along: false }
         } else if small::is_small(d) {
-            Method { piece: small::product::<T>, panel: d.n, along: true }
+            Method { piece: small::product::<T>, panel: d.n, along: small::is_along(d) }
         } else {
             Method { piece: by_gemm::<T>, panel: panel::<T>(d.n), along: false }
         }

@@ -13,14 +13,22 @@ const CHAIN: usize = 512;
 /// Rows that are summed up together.
 pub(super) const ROWS: usize = 4;
 
+/// Elements of a right-hand side that is turned here, if it has to be: a copy beforehand takes longer than such a product.
+const TURNED: usize = 256;
+
+/// Whether columns of the right-hand side have to be next to each other.
+pub(super) fn is_along(d: Dims) -> bool {
+    d.k * d.n > TURNED
+}
+
 /// Whether a product is small.
 pub(super) fn is_small(d: Dims) -> bool {
     d.k <= CHAIN && d.m * d.n * d.k <= MAX
 }
 
 /// # Safety
-/// The matrices have the dimensions given, columns of the right-hand side are next to each other, and nobody else uses that part of the
-/// output.
+/// The matrices have the dimensions given, columns of the right-hand side are next to each other if they [have to be](is_along), and nobody
+/// else uses that part of the output.
 pub(super) unsafe fn product<T: Fused>(
     d: Dims,
     a: Matrix<T>,
@@ -46,7 +54,17 @@ pub(super) unsafe fn product<T: Fused>(
             V4 if true => unsafe { strips::<true, T>(d, a, b, out, row, 128 / size_of::<T>()) }
         }
     }
-    // SAFETY: the output is in bounds, and the rest is the caller's promise.
+    if b.column == 1 {
+        // SAFETY: the output is in bounds, and the rest is the caller's promise.
+        return unsafe { run(d, a, b, out.at(at), row) };
+    }
+    let mut turned = [T::default(); TURNED];
+    for (p, to) in turned.chunks_exact_mut(d.n).take(d.k).enumerate() {
+        // SAFETY: inside the matrix.
+        to.iter_mut().enumerate().for_each(|(j, x)| *x = unsafe { b.at(p, j) });
+    }
+    let b = Matrix { first: turned.as_ptr(), row: d.n as isize, column: 1 };
+    // SAFETY: as above.
     unsafe { run(d, a, b, out.at(at), row) };
 }
 

@@ -77,6 +77,7 @@ fn small_products_are_chains_at_every_level() {
         let (a, b) = (random(m * k), random(k * n));
         for transposed in [false, true] {
             let (row, column) = if transposed { (1, m) } else { (k, 1) };
+            let turned: Vec<f32> = (0..k * n).map(|e| b[e % k * n + e / k]).collect();
             let chain = |i: usize, j: usize, fused: bool| {
                 (0..k).fold(0f32, |sum, p| match (a[i * row + p * column], b[p * n + j]) {
                     (x, y) if fused => x.mul_add(y, sum),
@@ -88,10 +89,15 @@ fn small_products_are_chains_at_every_level() {
             at_each_level(|level| {
                 let mut out = vec![f32::NAN; m * n];
                 let a = Matrix { first: a.as_ptr(), row: row as isize, column: column as isize };
-                let b = Matrix { first: b.as_ptr(), row: n as isize, column: 1 };
-                // SAFETY: the matrices made above.
-                unsafe { small::product(Dims { m, n, k }, a, b, Target::new(&mut out), 0, n) };
-                assert!(out == fused || out == split, "{m} x {k} x {n}, {level:?}");
+                let d = Dims { m, n, k };
+                let along = Matrix { first: b.as_ptr(), row: n as isize, column: 1 };
+                let across = Matrix { first: turned.as_ptr(), row: 1, column: k as isize };
+                for b in [along, across].into_iter().take(if small::is_along(d) { 1 } else { 2 }) {
+                    out.fill(f32::NAN);
+                    // SAFETY: the matrices made above.
+                    unsafe { small::product(d, a, b, Target::new(&mut out), 0, n) };
+                    assert!(out == fused || out == split, "{m} x {k} x {n}, {level:?}");
+                }
             });
         }
     }
