@@ -19,15 +19,26 @@ pub(super) type Formula<F> = for<'a> fn(Symbol<'a, F>) -> Symbol<'a, F>;
 impl<F: Real> Values<F> {
     /// The values with formulas as functions, where nothing else uses their parts.
     pub fn named(mut self) -> Values<F> {
-        for x in (0..self.nodes.len()).filter(|&x| self.level(x) == Level::Full).collect::<Vec<_>>() {
+        let is_costly =
+            |(node, _): &(Node, Level)| matches!(node, Node::Map(Function::Erf | Function::Sigmoid, _));
+        if !self.nodes.iter().any(is_costly) {
+            return self;
+        }
+        // Every formula has its argument twice.
+        let uses = self.uses();
+        let is_argument = |&x: &Id| uses[x] > 1 && self.level(x) == Level::Full;
+        let arguments: Vec<Id> = (0..uses.len()).filter(is_argument).collect();
+        for x in arguments {
             let record = RefCell::new(Record { values: self, parts: Vec::new() });
             let found = Function::written_out()
                 .filter_map(|(f, formula)| Some((f, Record::find(&record, x, formula)?)));
             let found: Vec<(Function, Id)> = found.collect();
             let Record { values, mut parts } = record.into_inner();
             self = values;
-            parts.retain(|part| found.iter().all(|(_, at)| at != part));
-            self.name(x, &found, &parts);
+            if !found.is_empty() {
+                parts.retain(|part| found.iter().all(|(_, at)| at != part));
+                self.name(x, &found, &parts);
+            }
         }
         self
     }
