@@ -3,14 +3,17 @@
 import sys
 import time
 
+# Repetitions that are made in any case.
+FEWEST = 3
+
 
 def samples(run, units, budget):
     """Seconds for one unit, of each repetition within about `budget`, after three to warm up."""
-    fewest, most = 3, 200
-    for _ in range(fewest):
+    most = 200
+    for _ in range(FEWEST):
         run()
     start, found = time.perf_counter(), []
-    while len(found) < fewest or (time.perf_counter() - start < budget and len(found) < most):
+    while len(found) < FEWEST or (time.perf_counter() - start < budget and len(found) < most):
         begin = time.perf_counter()
         run()
         found.append((time.perf_counter() - begin) / units)
@@ -31,7 +34,7 @@ def turns(first, second, budget):
     length = max(*usual, 1e-3)
     times = [max(1, round(length / t)) for t in usual]
     start, found = time.perf_counter(), []
-    while not found or time.perf_counter() - start < budget:
+    while len(found) < 2 * FEWEST or time.perf_counter() - start < budget:
         found += [timed(first, times[0]), timed(second, times[1])]
     return found
 

@@ -32,7 +32,8 @@ fn main() -> io::Result<()> {
 /// hello                          -> name and version
 /// list SUITE                     -> the names of its tasks
 /// time TASK THREADS SECONDS      -> seconds of each repetition, for about that long
-/// turns TASK TASK THREADS SECONDS -> seconds of both, in turn, for about that long
+/// turns TASK OTHER THREADS SECONDS
+///                                -> seconds of both, in turn, for about that long
 /// first TASK THREADS             -> seconds that the first repetition takes beyond a later one
 /// memory THREADS                 -> peak bytes above what the process held before: a deep network
 /// memory TASK THREADS            -> the same of repetitions of a task

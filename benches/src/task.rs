@@ -13,6 +13,9 @@ pub struct Task {
     pub set_up: Box<dyn Fn() -> Box<dyn FnMut()>>,
 }
 
+/// Repetitions that are made in any case.
+const FEWEST: usize = 3;
+
 impl Task {
     pub fn new<F: FnMut() + 'static>(name: impl Into<String>, set_up: impl Fn() -> F + 'static) -> Task {
         let set_up = Box::new(move || Box::new(set_up()) as Box<dyn FnMut()>);
@@ -43,7 +46,6 @@ impl Task {
 
     /// Seconds for one unit, of each repetition within about `budget`, after three to warm up.
     pub fn time(&self, budget: Duration) -> Vec<f64> {
-        const FEWEST: usize = 3;
         const MOST: usize = 200;
         let mut run = (self.set_up)();
         (0..FEWEST).for_each(|_| run());
@@ -73,7 +75,7 @@ impl Task {
         let times = [a, b].map(|t| (length / t).round().max(1.0) as usize);
         let start = Instant::now();
         let mut pairs = Vec::new();
-        while pairs.is_empty() || start.elapsed() < budget {
+        while pairs.len() < FEWEST || start.elapsed() < budget {
             pairs.push((timed(&mut first, times[0]), timed(&mut second, times[1])));
         }
         pairs

@@ -45,10 +45,10 @@ dispatched! {
     fn loop_pair[P: Pair, F: Float](x: &[F], first: &mut [F], second: &mut [F]) = pair_body for P::cost()
 }
 
-/// Two functions that have work in common.
+/// Two functions that have work in common. Where lanes are limited, both are NaN.
 pub(crate) trait Pair: 'static {
     fn values<F: Float, I: Isa>(x: F) -> (F, F);
-    /// Of one of them at least.
+    /// Of both, each by itself.
     fn cost() -> Cost;
 }
 
@@ -62,7 +62,7 @@ impl Pair for SinCos {
 
     #[inline(always)]
     fn cost() -> Cost {
-        Number::sin(Cost::OPERAND)
+        Number::sin(Cost::OPERAND) + Number::cos(Cost::OPERAND)
     }
 }
 
@@ -75,7 +75,7 @@ impl<A: Map1, B: Map1> Pair for (A, B) {
 
     #[inline(always)]
     fn cost() -> Cost {
-        A::value(Cost::OPERAND)
+        A::value(Cost::OPERAND) + B::value(Cost::OPERAND)
     }
 }
 

@@ -16,11 +16,13 @@ use std::ops::{Add, Div, Mul, Neg, Sub};
 /// A formula of one argument.
 pub(super) type Formula<F> = for<'a> fn(Symbol<'a, F>) -> Symbol<'a, F>;
 
+/// The work of a function for whose sake formulas are looked for: they all have such a one. Most groups do not.
+const COSTLY: usize = 15;
+
 impl<F: Real> Values<F> {
     /// The values with formulas as functions, where nothing else uses their parts.
     pub fn named(mut self) -> Values<F> {
-        let is_costly =
-            |(node, _): &(Node, Level)| matches!(node, Node::Map(Function::Erf | Function::Sigmoid, _));
+        let is_costly = |(node, _): &(Node, Level)| matches!(node, Node::Map(f, _) if f.work() >= COSTLY);
         if !self.nodes.iter().any(is_costly) {
             return self;
         }
