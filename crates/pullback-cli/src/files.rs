@@ -37,9 +37,6 @@ fn little(bytes: &[u8], at: usize, n: usize) -> Read<usize> {
     usize::try_from(value).map_err(|_| "the file is too large".to_string())
 }
 
-/// More than this is not unpacked: a small file can claim to hold anything.
-const LARGEST: usize = 1 << 32;
-
 fn npz(path: &str, bytes: &[u8]) -> Result<Named> {
     let entries = unzip(bytes).map_err(|e| Failure::new(format!("{path}: {e}")))?;
     let array = |(name, data): (String, Vec<u8>)| {
@@ -79,7 +76,7 @@ fn unzip(bytes: &[u8]) -> Read<Vec<(String, Vec<u8>)>> {
 fn unpacked(method: usize, data: &[u8], size: usize) -> Read<Vec<u8>> {
     match method {
         0 => Ok(data.to_vec()),
-        8 => miniz_oxide::inflate::decompress_to_vec_with_limit(data, size.min(LARGEST))
+        8 => miniz_oxide::inflate::decompress_to_vec_with_limit(data, size)
             .map_err(|_| "the compressed data are damaged".to_string()),
         other => Err(format!("compression method {other} is not read")),
     }
