@@ -1,21 +1,37 @@
 //! Picking and adding by integer positions. Negative positions count from the end.
 
 use super::*;
+use crate::backend::cpu::compute::Compute;
 use crate::backend::cpu::movement::{self, index as at};
 use crate::dtype::with_stored;
 use crate::error::{Error, err};
 use smallvec::smallvec;
 
-/// Copies the first operand to the output and adds to it with the right element type.
+/// Copies the first operand to the output and adds to it with the right element type. Halves are added in single precision, and
+/// rounded once: 2048 + 1 is 2048 in f16.
 macro_rules! add_at {
-    ($x:ident, $out:ident, |$o:ident, $src:ident| $add:expr) => {
-        with_stored!($x[0].dtype, T => {
-            let $o = $out.fill::<T>();
-            movement::copy::<T>($x[0].view(), $o);
-            let $src = $x[2].view::<T>();
-            $add
-        })
+    ($x:ident, $out:ident, |$o:ident, $src:ident, $widen:ident| $add:expr) => {
+        match $x[0].dtype {
+            DType::F16 => add_at!(@halves half::f16, $x, $out, |$o, $src, $widen| $add),
+            DType::BF16 => add_at!(@halves half::bf16, $x, $out, |$o, $src, $widen| $add),
+            dtype => with_stored!(dtype, T => {
+                let $o = $out.fill::<T>();
+                movement::copy::<T>($x[0].view(), $o);
+                let ($src, $widen) = ($x[2].view::<T>(), |x: T| x);
+                $add
+            }),
+        }
     };
+    (@halves $T:ty, $x:ident, $out:ident, |$o:ident, $src:ident, $widen:ident| $add:expr) => {{
+        let out = $out.fill::<$T>();
+        movement::copy::<$T>($x[0].view(), out);
+        let mut sums = vec![0.0; out.len()];
+        <$T>::widen_all(out, &mut sums);
+        let ($o, $src, $widen) = (&mut sums[..], $x[2].view::<$T>(), <$T>::widen);
+        let added = $add;
+        <$T>::narrow_all(&sums, out);
+        added
+    }};
 }
 
 fn out_of_range(e: at::OutOfRange, n: usize) -> Error {
@@ -154,7 +170,7 @@ impl Primitive for ScatterAdd {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let (axis, shape) = (self.axis, x[0].shape);
-        add_at!(x, out, |out, src| at::scatter_add(out, shape, axis, x[1].view(), src))
+        add_at!(x, out, |out, src, widen| at::scatter_add(out, shape, axis, x[1].view(), src, widen))
             .map_err(|e| out_of_range(e, shape[axis]))
     }
 
@@ -274,7 +290,7 @@ impl Primitive for IndexAdd {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let (axis, shape) = (self.axis, x[0].shape);
-        add_at!(x, out, |out, src| at::index_add(out, shape, axis, x[1].view(), src))
+        add_at!(x, out, |out, src, widen| at::index_add(out, shape, axis, x[1].view(), src, widen))
             .map_err(|e| out_of_range(e, shape[axis]))
     }
 
@@ -307,5 +323,32 @@ impl Primitive for IndexAdd {
             Sample::new(IndexAdd { axis }, [Draw::new(Domain::any, s), index, Draw::new(Domain::any, src)])
         };
         vec![of(0, &[3, 2], &[4, 2]), of(1, &[2, 3], &[2, 4])]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+
+    /// Halves are added in single precision and rounded once, wherever the sum is made.
+    #[test]
+    fn sums_of_halves_at_an_index_round_once() {
+        for dtype in [DType::F16, DType::BF16] {
+            for n in [1000usize, 3000] {
+                let index = Tensor::zeros([n]).cast(DType::I64);
+                let ones = Tensor::ones([n, 4]).cast(dtype);
+                let exact = Tensor::scalar(n as f64).cast(dtype).cast(DType::F64).item();
+                let all = |t: Tensor| t.cast(DType::F64).to_vec::<f64>();
+                let x = Tensor::zeros([2, 4]).cast(dtype);
+                assert_eq!(all(x.index_add(0, &index, &ones))[..4], [exact; 4], "index_add {dtype}");
+                // Along the last axis, and by one index for each element.
+                let (t, ones_t) = (Tensor::zeros([4, 2]).cast(dtype), Tensor::ones([4, n]).cast(dtype));
+                assert_eq!(all(t.index_add(1, &index, &ones_t)).iter().step_by(2).sum::<f64>(), 4.0 * exact);
+                let each = Tensor::zeros([4, n]).cast(DType::I64);
+                assert_eq!(all(t.scatter_add(1, &each, &ones_t)).iter().step_by(2).sum::<f64>(), 4.0 * exact);
+                let g = grad(|x: &Tensor| x.index_select(0, &index).sum())(&x);
+                assert_eq!(all(g)[..4], [exact; 4], "the gradient of index_select {dtype}");
+            }
+        }
     }
 }

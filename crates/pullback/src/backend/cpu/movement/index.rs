@@ -92,13 +92,15 @@ pub(crate) fn gather<T: Copy + Send + Sync>(
 
 /// `out[i, .., index[i, .., j, ..], ..] += src[i, .., j, ..]`: the transpose of [`gather`].
 ///
-/// Contributions to one element are added in row-major order of `src`, whatever the number of threads.
-pub(crate) fn scatter_add<T: Copy + Send + Sync + Add<Output = T>>(
-    out: &mut [T],
+/// Contributions to one element are added in row-major order of `src`, whatever the number of threads; each of them as `widen`
+/// makes it, for sums in a wider type.
+pub(crate) fn scatter_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send + Sync>(
+    out: &mut [A],
     shape: &[usize],
     axis: usize,
     index: View<i64>,
     src: View<T>,
+    widen: impl Fn(T) -> A + Copy + Sync,
 ) -> Result<(), OutOfRange> {
     assert_eq!(out.len(), shape.iter().product(), "scatter_add: the output is contiguous");
     assert_eq!(index.shape, src.shape, "scatter_add: one index for each element");
@@ -126,7 +128,7 @@ pub(crate) fn scatter_add<T: Copy + Send + Sync + Add<Output = T>>(
             unsafe {
                 let i = *index.data.get_unchecked((index.offset as isize + at[0]) as usize);
                 let out = target.at(at[2] + place(i, n) * step);
-                *out = *out + *src.data.get_unchecked((src.offset as isize + at[1]) as usize);
+                *out = *out + widen(*src.data.get_unchecked((src.offset as isize + at[1]) as usize));
             }
             at.iter_mut().zip(last.strides).for_each(|(at, stride)| *at += stride);
         }
@@ -190,13 +192,15 @@ pub(crate) fn index_select<T: Copy + Send + Sync>(
 
 /// `out[i, .., index[j], ..] += src[i, .., j, ..]`: the transpose of [`index_select`].
 ///
-/// Contributions to one element are added in the order of `index`, whatever the number of threads.
-pub(crate) fn index_add<T: Copy + Send + Sync + Add<Output = T>>(
-    out: &mut [T],
+/// Contributions to one element are added in the order of `index`, whatever the number of threads; each of them as `widen`
+/// makes it, for sums in a wider type.
+pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send + Sync>(
+    out: &mut [A],
     shape: &[usize],
     axis: usize,
     index: View<i64>,
     src: View<T>,
+    widen: impl Fn(T) -> A + Copy + Sync,
 ) -> Result<(), OutOfRange> {
     assert_eq!(index.shape.len(), 1, "index_add: the index is 1-d");
     assert_eq!(out.len(), shape.iter().product(), "index_add: the output is contiguous");
@@ -207,7 +211,8 @@ pub(crate) fn index_add<T: Copy + Send + Sync + Add<Output = T>>(
     let contiguous = matches!(inner.0.as_slice(), [a] if a.strides == [1]);
     if !contiguous || axis != 0 {
         let strides = repeated(shape.len(), axis, index);
-        return scatter_add(out, shape, axis, View { shape: src.shape, strides: &strides, ..index }, src);
+        let index = View { shape: src.shape, strides: &strides, ..index };
+        return scatter_add(out, shape, axis, index, src, widen);
     }
     // Each thread owns some rows of the output and reads every index: cheap beside the additions.
     let n = shape[0];
@@ -223,7 +228,7 @@ pub(crate) fn index_add<T: Copy + Send + Sync + Add<Output = T>>(
                 let from = (src.offset as isize + j as isize * src.strides[0]) as usize;
                 let to = &mut part[(row - rows.start) * block..][..block];
                 for (o, &s) in to.iter_mut().zip(&src.data[from..from + block]) {
-                    *o = *o + s;
+                    *o = *o + widen(s);
                 }
             }
         }
@@ -267,7 +272,7 @@ mod tests {
 
             let mut sums = vec![0.5; x.view().len()];
             let mut expected = sums.clone();
-            scatter_add(&mut sums, &xs, axis, index.view(), src.view()).unwrap();
+            scatter_add(&mut sums, &xs, axis, index.view(), src.view(), |x| x).unwrap();
             indices(&picked, |i| expected[flat(&xs, &replaced(i, axis, index.at(i), n))] += src.at(i));
             assert_eq!(sums, expected);
         }
@@ -298,7 +303,7 @@ mod tests {
 
             let mut sums = vec![0.5; xs.iter().product()];
             let mut expected = sums.clone();
-            index_add(&mut sums, &xs, axis, index.view(), src.view()).unwrap();
+            index_add(&mut sums, &xs, axis, index.view(), src.view(), |x| x).unwrap();
             indices(&picked, |i| {
                 expected[flat(&xs, &replaced(i, axis, index.at(&[i[axis]]), n))] += src.at(i);
             });
@@ -318,7 +323,7 @@ mod tests {
         let indices = [rows];
         let index_view = View::new(&index, 0, &indices, &[1]);
         let mut out = vec![0f32; n * block];
-        index_add(&mut out, &[n, block], 0, index_view, view).unwrap();
+        index_add(&mut out, &[n, block], 0, index_view, view, |x| x).unwrap();
         let mut expected = vec![0f32; n * block];
         for j in 0..rows {
             for c in 0..block {
@@ -336,11 +341,11 @@ mod tests {
         let empty = View::<f32>::new(&[], 0, &[2, 0], &[0, 1]);
         let index = [1, 0];
         let index = View::new(&index, 0, &[2], &[1]);
-        index_add(&mut [], &[3, 0], 0, index, empty).unwrap();
+        index_add(&mut [], &[3, 0], 0, index, empty, |x| x).unwrap();
         index_select(empty, 0, index, &mut []).unwrap();
         let none = View::new(&[], 0, &[0], &[1]);
         let mut out = [1.0, 2.0];
-        index_add(&mut out, &[1, 2], 0, none, View::new(&[], 0, &[0, 2], &[2, 1])).unwrap();
+        index_add(&mut out, &[1, 2], 0, none, View::new(&[], 0, &[0, 2], &[2, 1]), |x| x).unwrap();
         assert_eq!(out, [1.0, 2.0]);
     }
 
