@@ -22,6 +22,7 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, t: &X) -> (Y, Y) {
     let pairs: Vec<Tensor> =
         x.leaves().into_iter().zip(t.leaves()).map(|(x, t)| x.with_tangent(level.id(), t)).collect();
     let y = f(&from_leaves(x, pairs));
+    or_panic(super::reverse::check_some_float(&y.leaves()).map_err(|e| e.in_op("jvp").at(location)));
     (y.map(&mut |t| primal(t, level.id())), y.map(&mut |t| tangent(t, level.id())))
 }
 

@@ -1,6 +1,7 @@
 //! Reverse mode: `vjp`, and the gradient of a scalar function as its special case.
 
 use super::Tree;
+use crate::DType;
 use crate::error::{Result, err, or_panic};
 use crate::tape::{Level, Seeds, Walk, pull};
 use crate::tensor::{Link, Tensor};
@@ -48,6 +49,25 @@ impl<X: Tree> Inputs<X> {
     }
 }
 
+/// Integers and truth values do not change with a small step: there is nothing to differentiate.
+pub(super) fn check_float(result: DType) -> Result<()> {
+    if result.is_float() {
+        return Ok(());
+    }
+    Err(err!(
+        Gradient,
+        "the result is {result}, and only floats have derivatives; no gradient flows through comparisons, argmax and casts to integers"
+    ))
+}
+
+/// Of several results one at least must be a float; the others have no derivative, and need none.
+pub(super) fn check_some_float(results: &[&Tensor]) -> Result<()> {
+    match results.iter().any(|t| t.dtype().is_float()) {
+        true => Ok(()),
+        false => results.first().map_or(Ok(()), |t| check_float(t.dtype())),
+    }
+}
+
 /// The value, the gradient and the auxiliary output of a function of a tree.
 fn run<X: Tree, A: Tree>(
     f: impl Fn(&X) -> (Tensor, A),
@@ -65,6 +85,7 @@ fn run<X: Tree, A: Tree>(
     }
     let inputs = Inputs::new(x, name, location)?;
     let (y, aux) = f(&inputs.tree);
+    check_float(y.dtype()).map_err(|e| e.in_op(name).at(location))?;
     if y.numel() != 1 {
         let e = err!(
             Gradient,
@@ -161,6 +182,7 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
     let location = Location::caller();
     let inputs = or_panic(Inputs::new(x, "vjp", location));
     let y = f(&inputs.tree);
+    or_panic(check_some_float(&y.leaves()).map_err(|e| e.in_op("vjp").at(location)));
     let value = y.map(&mut |t| t.without(inputs.level.id()));
     let outputs: Vec<(Option<Link>, Tensor)> =
         y.leaves().iter().map(|t| (inputs.reaches(t).then(|| t.link()), t.detach().zeros_like())).collect();
@@ -193,4 +215,43 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
         or_panic(inputs.pull(seeds))
     };
     (value, pullback)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::prelude::*;
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    /// Integers carry no gradient: a result of them is an error wherever it is differentiated, as it is for `backward`.
+    #[test]
+    fn an_integer_result_is_an_error_in_every_transform() {
+        let x = Tensor::from([1.0, 3.0, 2.0]);
+        let best = |x: &Tensor| x.argmax(0);
+        let sum = |x: &Tensor| x.cast(DType::I64).sum();
+        let both = |x: &Tensor| (x.argmax(0), x.sum());
+        type Failing<'a> = Box<dyn Fn() + 'a>;
+        let failing: [(&str, Failing); 13] = [
+            ("grad", Box::new(|| drop(grad(best)(&x)))),
+            ("grad", Box::new(|| drop(grad(sum)(&x)))),
+            ("value_and_grad", Box::new(|| drop(value_and_grad(best)(&x)))),
+            ("value_and_grad_aux", Box::new(|| drop(value_and_grad_aux(both)(&x)))),
+            ("grad", Box::new(|| drop(grad(|_: &Tensor| Tensor::from([2]).sum())(&x)))),
+            ("hvp", Box::new(|| drop(hvp(best, &x, &x)))),
+            ("hessian", Box::new(|| drop(hessian(best)(&x)))),
+            ("jacobian", Box::new(|| drop(jacobian(best)(&x)))),
+            ("jacfwd", Box::new(|| drop(jacfwd(best)(&x)))),
+            ("jacrev", Box::new(|| drop(jacrev(best)(&x)))),
+            ("taylor", Box::new(|| drop(taylor(best, &x, &x, 2)))),
+            ("grad", Box::new(|| drop(compile(grad(best)).call(&x)))),
+            ("gauss_newton_vp", Box::new(|| drop(gauss_newton_vp(|x: &Tensor| x.sin(), best, &x, &x)))),
+        ];
+        for (name, f) in failing {
+            let e = catch_unwind(AssertUnwindSafe(f)).expect_err(name);
+            let text = e.downcast_ref::<String>().cloned().unwrap_or_default();
+            assert!(text.contains("i64") && text.contains("only floats"), "{name}: {text}");
+        }
+        // What is not differentiated may be of any type.
+        assert_eq!(value_and_grad_aux(|x: &Tensor| (x.sum(), x.argmax(0)))(&x).2.to_vec::<i64>(), [1]);
+        assert_eq!(jvp(both, &x, &x).0.0.to_vec::<i64>(), [1]);
+    }
 }

@@ -40,6 +40,7 @@ pub fn taylor(
     or_panic(super::forward::check(x, direction).map_err(|e| e.in_op("taylor").at(location)));
     let run = || {
         let graph = trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval(x)])?;
+        super::reverse::check_float(graph.aval(graph.outputs[0]).dtype)?;
         let input = Series::given(vec![x.clone(), direction.clone()]);
         let all = unrolled(&graph, &[input])?;
         let y = &all.outputs[0];
@@ -47,7 +48,7 @@ pub fn taylor(
         for k in 0..=order {
             // In the order of the program, so that no coefficient calls for more than its own inputs.
             all.steps.iter().try_for_each(|s| s.at(k).map(|_| ()))?;
-            out.push(y.at(k)?.unwrap_or_else(|| Tensor::zeros_of(y.aval.dtype, &y.aval.shape)));
+            out.push(y.at(k)?.unwrap_or_else(|| y.zero()));
         }
         Ok(out)
     };
@@ -99,6 +100,10 @@ impl Series {
         Rc::new(Series { aval, varies, known, source: Source::Given })
     }
 
+    fn zero(&self) -> Tensor {
+        Tensor::zeros_of(self.aval.dtype, &self.aval.shape)
+    }
+
     /// Coefficient `k`, or `None` if it is zero.
     fn at(&self, k: usize) -> Result<Option<Tensor>> {
         loop {
@@ -142,9 +147,8 @@ impl Applied {
                 if terms.iter().zip(&self.args).all(is_zero) {
                     return Ok(None);
                 }
-                let zero = |a: &Rc<Series>| Tensor::zeros_of(a.aval.dtype, &a.aval.shape);
                 let all: Vec<Tensor> =
-                    terms.into_iter().zip(&self.args).map(|(t, a)| t.unwrap_or_else(|| zero(a))).collect();
+                    terms.into_iter().zip(&self.args).map(|(t, a)| t.unwrap_or_else(|| a.zero())).collect();
                 self.bound(&all).map(Some)
             }
             Linearity::Multilinear => {
@@ -184,7 +188,9 @@ impl Applied {
 
     fn values(&self) -> Result<&Vec<Tensor>> {
         if self.values.get().is_none() {
-            let x: Vec<Tensor> = self.terms(&vec![0; self.args.len()])?.into_iter().flatten().collect();
+            // A derivative may be zero from the first coefficient on.
+            let terms = self.terms(&vec![0; self.args.len()])?.into_iter().zip(&self.args);
+            let x: Vec<Tensor> = terms.map(|(t, a)| t.unwrap_or_else(|| a.zero())).collect();
             let y = match &self.op {
                 Op::Block(block) => bind_block(block.clone(), &x.iter().collect::<Vec<_>>())?,
                 _ => vec![self.bound(&x)?],
@@ -289,6 +295,50 @@ fn compositions(k: usize, varies: &[bool]) -> Vec<Vec<usize>> {
             let with =
                 |i: usize| compositions(k - i, rest).into_iter().map(move |tail| [vec![i], tail].concat());
             (0..=most).flat_map(with).collect()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::taylor;
+    use crate::{Tensor, grad, jvp};
+
+    /// The derivative of order `k` along a direction over `k!`, by forward mode again and again.
+    fn nested(f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor, v: &Tensor, k: usize) -> Tensor {
+        match k {
+            0 => f(x),
+            _ => jvp(|x: &Tensor| nested(f, x, v, k - 1), x, v).1 * (1.0 / k as f64),
+        }
+    }
+
+    #[test]
+    fn rules_with_more_than_one_operation_have_series_too() {
+        let x = Tensor::from([[0.3, -0.7, 1.1], [1.5, 0.2, -0.4]]);
+        let v = Tensor::from([[1.0, 0.5, -0.25], [-1.0, 2.0, 0.75]]);
+        let labels = Tensor::from([2, 0]).cast(crate::DType::I64);
+        type Function = Box<dyn Fn(&Tensor) -> Tensor>;
+        let functions: Vec<(&str, Function)> = vec![
+            ("max", Box::new(|x| x.max_axes(1).exp())),
+            ("min", Box::new(|x| x.square().min_axes(0))),
+            ("max of all", Box::new(|x| x.sin().max())),
+            ("softmax", Box::new(|x| x.softmax(-1))),
+            ("log_softmax", Box::new(|x| x.log_softmax(0))),
+            ("cross_entropy", Box::new(move |x| x.cross_entropy(&labels))),
+            ("logsumexp", Box::new(|x| x.logsumexp_axes(0))),
+            ("prod", Box::new(|x| x.prod_axes(1))),
+            ("std", Box::new(|x| x.std_axes(1))),
+            ("gradient", Box::new(|x| grad(|x: &Tensor| x.softmax(0).square().sum())(x))),
+        ];
+        for (name, f) in functions {
+            let all = taylor(&f, &x, &v, 5);
+            for (k, c) in all.iter().enumerate() {
+                let expected = nested(&*f, &x, &v, k);
+                assert_eq!(c.shape(), expected.shape(), "{name}");
+                for (a, b) in c.to_vec::<f64>().into_iter().zip(expected.to_vec::<f64>()) {
+                    assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()), "{name} of order {k}: {a} is not {b}");
+                }
+            }
         }
     }
 }
