@@ -173,7 +173,7 @@ pub(crate) fn logsumexp_last<T: Compute<Wide: RowMath>>(x: View<T>, out: &mut [T
     rows.for_each(|i, x| unsafe { *out.at(i as isize) = T::narrow(kernel::logsumexp(x)) });
 }
 
-/// `ln Σ exp(x)` over any axes; the output has the other axes, in their order.
+/// `ln Σ exp(x)` over any axes, `-∞` over none; the output has the other axes, in their order.
 pub(crate) fn logsumexp<T: Compute<Wide: RowMath>>(x: View<T>, axes: &[usize], out: &mut [T]) {
     let order = || (0..x.shape.len()).filter(|k| !axes.contains(k)).chain(axes.iter().copied());
     let shape: SmallVec<[usize; 6]> = order().map(|k| x.shape[k]).collect();
@@ -181,6 +181,10 @@ pub(crate) fn logsumexp<T: Compute<Wide: RowMath>>(x: View<T>, axes: &[usize], o
     let kept = x.shape.len() - axes.len();
     let reduced = Axes::of(&shape[kept..], &strides[kept..]);
     let n = reduced.len();
+    if n == 0 {
+        // ln 0.
+        return out.fill(T::narrow(T::Wide::LOWEST));
+    }
     let mut rows: SmallVec<[usize; 6]> = shape[..kept].into();
     rows.push(n);
     // One axis left of the reduced ones, with unit stride: read in place. Else rows are gathered first.
