@@ -47,7 +47,7 @@ impl Number for f64 {
         special::erfc(self)
     }
     fn gate(self, other: f64) -> f64 {
-        if self == 0.0 { 0.0 } else { self * other }
+        if self == 0.0 || other == 0.0 { 0.0 } else { self * other }
     }
     fn rem(self, other: f64) -> f64 {
         self % other

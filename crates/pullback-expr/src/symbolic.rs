@@ -172,9 +172,12 @@ impl Number for Formula {
     fn square(self) -> Formula {
         self * self
     }
-    // Zero times anything is zero, which a formula does not have to say.
+    // Zero times anything is zero, which a formula does not have to say; nor that something counts only where it exists.
     fn gate(self, b: Formula) -> Formula {
-        self * b
+        match term(self) {
+            Term::Call("step", _) => b,
+            _ => self * b,
+        }
     }
     fn rem(self, b: Formula) -> Formula {
         make(Term::Binary('%', self.0, b.0))

@@ -132,7 +132,7 @@ macro_rules! extremes {
 
             fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
                 let (won, count) = winners(at, &self.axes);
-                smallvec![Some(won * spread(&(g / count), &self.axes, at.shape(0)))]
+                smallvec![Some(spread(&(g / count), &self.axes, at.shape(0)).gate(won))]
             }
 
             fn uses(&self, _: &[bool]) -> Uses {
@@ -142,7 +142,7 @@ macro_rules! extremes {
             fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
                 let t = t[0].as_ref().expect("a pushforward has at least one tangent");
                 let (won, count) = winners(at, &self.axes);
-                Ok(bind(Sum { axes: self.axes.clone() }, &[&(won * t)])? / count)
+                Ok(bind(Sum { axes: self.axes.clone() }, &[&t.gate(won)])? / count)
             }
 
             fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {

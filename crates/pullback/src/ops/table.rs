@@ -15,7 +15,9 @@
 //! ```
 //!
 //! A value of `base` means that each number type brings its own implementation. A literal partial of 1 or -1 costs
-//! nothing, and 0 says that the function is piecewise constant. `gate` multiplies so that zero times anything is zero.
+//! nothing, and 0 says that the function is piecewise constant. `gate` multiplies so that zero times anything is zero. A partial that
+//! would be 0 times infinity where the derivative is decided to be 0 is gated by a `step`, which has no derivatives of its own: it is
+//! then 0 to every order.
 
 macro_rules! elementwise_table {
     ($consumer:ident) => {
@@ -81,7 +83,7 @@ macro_rules! elementwise_table {
             /// Inverse hyperbolic sine.
             Asinh asinh try_asinh(x) = base; d = [(x * x + 1.0).rsqrt()]; reads [x]; Nonlinear; domain any;
             /// Inverse hyperbolic cosine.
-            Acosh acosh try_acosh(x) = base; d = [((x - 1.0) * (x + 1.0)).rsqrt()]; reads [x]; Nonlinear; domain above_one;
+            Acosh acosh try_acosh(x) = base; d = [((x - 1.0).sqrt() * (x + 1.0).sqrt()).recip()]; reads [x]; Nonlinear; domain above_one;
             /// Inverse hyperbolic tangent.
             Atanh atanh try_atanh(x) = base; d = [((-x + 1.0) * (x + 1.0)).recip()]; reads [x]; Nonlinear; domain unit;
             /// Logistic function, `1 / (1 + exp(-x))`.
@@ -91,8 +93,8 @@ macro_rules! elementwise_table {
             /// Rectifier, `max(x, 0)`; the derivative at 0 is 0.
             Relu relu try_relu(x) = base; d = [x.step()]; reads [x]; Nonlinear; domain nonzero;
             /// Gaussian error linear unit, `x Φ(x)` with the exact normal distribution Φ.
-            Gelu gelu try_gelu(x) = { x * ((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5 };
-                d = [((x * std::f64::consts::FRAC_1_SQRT_2).erf() + 1.0) * 0.5
+            Gelu gelu try_gelu(x) = { x * ((x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5) };
+                d = [(x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5
                     + x * (x * x * -0.5).exp() * (0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2)];
                 reads [x]; Nonlinear; domain any;
             /// Sigmoid linear unit, `x sigmoid(x)`.
@@ -108,9 +110,12 @@ macro_rules! elementwise_table {
             Sub sub try_sub(a, b) = { a - b }; d = [1.0, -1.0]; reads [] []; Linear; domain any any;
             /// Product.
             Mul mul try_mul(a, b) = { a * b }; d = [b, a]; reads [b] [a]; Multilinear; domain any any;
-            /// Product in which an exact zero on the left wins over infinities and NaN on the right.
-            /// The chain rule is written with it: a value that the result does not depend on gets the
-            /// cotangent 0, however steep the function is there.
+            /// Product in which an exact zero on either side wins over infinities and NaN on the other. Of two zeros the left one
+            /// is the result.
+            ///
+            /// The chain rule is written with it: what does not depend on a variable gets the derivative 0, however steep a
+            /// function is before or after. Because either zero wins, the product is associative at zeros and infinities too, so that the
+            /// order in which a mode multiplies the partials along a path does not show in the result.
             Gate gate try_gate(a, b) = base; d = [b, a]; reads [b] [a]; Multilinear; domain nonzero any;
             /// Quotient.
             Div div try_div(a, b) = { a / b }; d = [b.recip(), -(y / b)]; reads [b] [b y]; Nonlinear; domain any nonzero;
@@ -119,20 +124,22 @@ macro_rules! elementwise_table {
             /// Power; `0^0` is 1.
             Pow pow try_pow(a, b) = base; d = [b.gate(a.pow(b - 1.0)), y.xlogy(a)]; reads [a b] [a y]; Nonlinear; domain positive any;
             /// `a ln(b)`, and 0 where `a` is 0.
-            Xlogy xlogy try_xlogy(a, b) = { a.gate(b.ln()) }; d = [b.ln(), a.gate(b.recip())]; reads [b] [a b]; Nonlinear; domain nonzero positive;
+            Xlogy xlogy try_xlogy(a, b) = { a * a.abs().sign().gate(b.ln()) }; d = [b.ln(), a.gate(b.recip())]; reads [b] [a b]; Nonlinear; domain nonzero positive;
             /// The larger of two; equal arguments share the derivative.
             Maximum maximum try_maximum(a, b) = base; d = [a.share(b), b.share(a)]; reads [a b] [a b]; Nonlinear; domain any any;
             /// The smaller of two; equal arguments share the derivative.
             Minimum minimum try_minimum(a, b) = base; d = [b.share(a), a.share(b)]; reads [a b] [a b]; Nonlinear; domain any any;
             /// 1 where `a > b`, 1/2 where they are equal, else 0: who gets the derivative of a maximum.
             Share share try_share(a, b) = base; d = [0.0, 0.0]; reads [] []; Nonlinear; domain any any;
-            /// Angle of the point `(b, a)`, in `(-π, π]`.
-            Atan2 atan2 try_atan2(a, b) = base; d = [b / (a * a + b * b), -(a / (a * a + b * b))]; reads [a b] [a b]; Nonlinear; domain nonzero nonzero;
+            /// Angle of the point `(b, a)`, in `(-π, π]`; the derivative at the origin is 0.
+            Atan2 atan2 try_atan2(a, b) = base;
+                d = [b * (a * a + b * b).step().gate((a * a + b * b).recip()), -(a * (a * a + b * b).step().gate((a * a + b * b).recip()))];
+                reads [a b] [a b]; Nonlinear; domain nonzero nonzero;
             /// `sqrt(a² + b²)`; the derivative at the origin is 0.
             Hypot hypot try_hypot(a, b) = base; d = [a.gate(y.recip()), b.gate(y.recip())]; reads [a y] [b y]; Nonlinear; domain nonzero nonzero;
-            /// `ln(exp(a) + exp(b))`, without overflow.
-            Logaddexp logaddexp try_logaddexp(a, b) = { a.maximum(b) + (-(a - b).abs()).exp().log1p() };
-                d = [(a - b).sigmoid(), (b - a).sigmoid()]; reads [a b] [a b]; Nonlinear; domain any any;
+            /// `ln(exp(a) + exp(b))`, without overflow; infinities that are equal share the derivative.
+            Logaddexp logaddexp try_logaddexp(a, b) = { a.maximum(b) + (-(a - b).abs().step().gate((a - b).abs())).exp().log1p() };
+                d = [((a - b).abs() + 1.0).step().gate(a - b).sigmoid(), ((a - b).abs() + 1.0).step().gate(b - a).sigmoid()]; reads [a b] [a b]; Nonlinear; domain any any;
         }
     };
 }

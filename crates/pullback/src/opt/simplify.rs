@@ -193,16 +193,21 @@ fn quotient(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
     float.then(|| w.push(crate::ops::Div, &[a, b]))
 }
 
-/// The chain rule's product: a zero on the left wins, and keeps its sign.
+/// The chain rule's product: a zero on either side wins, and keeps its sign.
 fn gated(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
     match (w.splat(a), w.splat(b)) {
         (Some(0.0), _) => Some(a),
-        (Some(_), _) => Some(w.push(Mul, &[b, a])),
         (_, Some(1.0)) => Some(a),
-        // The sign of a zero on the left would change with a negative factor.
-        (_, Some(c)) if c.is_finite() && (c > 0.0 || options.fast_math) => Some(w.push(Mul, &[a, b])),
+        // The sign of a zero on the other side would change with a negative factor.
+        (Some(c), _) if as_product(c, options) => Some(w.push(Mul, &[b, a])),
+        (_, Some(c)) if as_product(c, options) => Some(w.push(Mul, &[a, b])),
         _ => None,
     }
+}
+
+/// Whether a gate with this factor is a product with it.
+fn as_product(c: f64, options: &Options) -> bool {
+    c.is_finite() && (c > 0.0 || options.fast_math && c != 0.0)
 }
 
 fn choice(w: &mut Rewrite, mask: Ref, a: Ref, b: Ref) -> Option<Ref> {

@@ -37,8 +37,8 @@ macro_rules! float_methods {
         }
         #[inline(always)]
         fn gate(self, other: Self) -> Self {
-            let a = $bare(self);
-            $wrap(if a == 0.0 { 0.0 } else { a * $bare(other) })
+            let (a, b) = ($bare(self), $bare(other));
+            $wrap(if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
         }
         #[inline(always)]
         fn rem(self, other: Self) -> Self {

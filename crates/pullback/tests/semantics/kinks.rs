@@ -10,6 +10,9 @@ fn the_subgradient_of_least_norm() {
     assert_eq!(slope(|x| x.sign(), 0.0), 0.0);
     assert_eq!(slope(|x| x.norm(), 0.0), 0.0);
     assert_eq!(slope(|x| x.hypot(0.0), 0.0), 0.0);
+    assert_eq!(slope(|x| x.atan2(x * 0.0), 0.0), 0.0);
+    assert_eq!(slope(|x| (x * Tensor::ones([3])).std(), 5.0), 0.0);
+    assert_eq!(slope(|x| x.logaddexp(f64::NEG_INFINITY), f64::NEG_INFINITY), 0.5);
     assert_eq!(slope(|x| x.maximum(0.0), 0.0), 0.5);
     assert_eq!(slope(|x| x.minimum(0.0), 0.0), 0.5);
     assert_eq!(slope(|x| x.floor() + x.ceil() + x.round() + x.trunc(), 1.0), 0.0);

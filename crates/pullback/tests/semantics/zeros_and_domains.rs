@@ -11,6 +11,25 @@ fn a_branch_not_taken_leaks_nothing() {
         assert_eq!(slope(g, 0.0), 0.0);
         assert_eq!(slope(grad(g), 0.0), 0.0, "of second order too");
         assert_eq!(jvp(g, &scalar(0.0), &scalar(1.0)).1.item(), 0.0);
+        assert_eq!(hvp(g, &scalar(0.0), &scalar(1.0)).item(), 0.0, "forward over reverse");
+    }
+}
+
+/// A partial derivative of zero stops an infinite cotangent, as it stops a tangent before an infinite slope.
+#[test]
+fn nothing_flows_where_nothing_moves() {
+    type Function = fn(&Tensor) -> Tensor;
+    let still: [(Function, f64); 5] = [
+        (|x| x.relu().sqrt(), -1.0),
+        (|x| (x * 0.0).sqrt(), 3.0),
+        (|x| x.square().sqrt(), 0.0),
+        (|x| x.step().ln(), -2.0),
+        (|x| x.maximum((x - 1.0).ln()), 1.5),
+    ];
+    for (f, at) in still {
+        let forward = jvp(f, &scalar(at), &scalar(1.0)).1.item();
+        assert_eq!(slope(f, at), forward, "at {at}");
+        assert!(forward.is_finite(), "at {at}: {forward}");
     }
 }
 

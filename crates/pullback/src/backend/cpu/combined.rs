@@ -106,20 +106,24 @@ map3! {
     /// `gate(a, b) + c`.
     GateAdd(a, b, c) = {
         let sum = fma::<F, I>(a, b, c);
-        pick(a == F::ZERO, c, sum)
+        pick((a == F::ZERO) | (b == F::ZERO), c, sum)
     };
     /// `a b c`.
     MulMul(a, b, c) = a * b * c;
     /// `gate(a, b c)`.
     GateMul(a, b, c) = {
-        let product = a * (b * c);
+        let right = b * c;
+        let product = a * right;
+        let product = pick(right == F::ZERO, right, product);
         pick(a == F::ZERO, a, product)
     };
     /// `gate(gate(a, b), c)`.
     GateGate(a, b, c) = {
         let product = a * b;
+        let product = pick(b == F::ZERO, b, product);
         let product = pick(a == F::ZERO, a, product);
         let all = product * c;
+        let all = pick(c == F::ZERO, c, all);
         pick(product == F::ZERO, product, all)
     };
     /// `b` where `a` is not zero, else `c`.

@@ -132,7 +132,8 @@ impl<F: Float, I: Isa> Number for Lane<F, I> {
         recip(x) = F::ONE / x;
         gate(a, b) = {
             let product = a * b;
-            pick(a == F::ZERO, a, product)
+            let right = pick(b == F::ZERO, b, product);
+            pick(a == F::ZERO, a, right)
         };
         rem(a, b) = a % b;
         maximum(a, b) = pick((a > b) | math::is_nan(a), a, b);

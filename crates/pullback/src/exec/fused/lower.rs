@@ -328,8 +328,7 @@ impl<F: Real> Values<F> {
         };
         Some(match (f, number(a), number(b), negated(a), negated(b)) {
             (Gate, Some(0.0), ..) => a,
-            (Gate, Some(_), ..) => self.map(Mul, x),
-            (Gate, _, Some(c), ..) if c.is_finite() => self.map(Mul, x),
+            (Gate, Some(c), ..) | (Gate, _, Some(c), ..) if c.is_finite() && c != 0.0 => self.map(Mul, x),
             (Mul | Div, _, Some(1.0), ..) => a,
             (Mul, _, Some(-1.0), ..) => self.map(Neg, &[a]),
             (Mul | Add, Some(_), None, ..) => self.map(f, &[b, a]),

@@ -1,7 +1,8 @@
 //! Elementwise operations: the rows of the [table](super::table) as primitives, and the few that need a file.
 //!
 //! Pullback and pushforward both follow from the partials of a row. The chain rule multiplies with
-//! [`gate`](crate::Tensor::gate), so an exactly zero cotangent stays zero where a partial is infinite or NaN.
+//! [`gate`](crate::Tensor::gate), so an exactly zero cotangent stays zero where a partial is infinite or NaN, and an exactly zero
+//! partial lets nothing through.
 
 mod clamp;
 mod integer;

@@ -420,7 +420,7 @@ fn a_gradient_shares_the_parts_of_an_activation() {
     type Activation = fn(&Tensor) -> Tensor;
     // The derivative of `silu` has a sigmoid of its own, that of the negative argument.
     let cases: [(Activation, &str, &str, usize); 2] =
-        [(|x| x.gelu(), "gelu(", "erf(", 1), (|x| x.silu(), "silu(", "= sigmoid(", 2)];
+        [(|x| x.gelu(), "gelu(", "erfc(", 1), (|x| x.silu(), "silu(", "= sigmoid(", 2)];
     for (activation, whole, part, times) in cases {
         let loss = move |x: &Tensor| activation(&(x.matmul(x) + 1.0)).matmul(x).square().sum();
         let x = Tensor::randn(Key::new(1), [4, 4], DType::F32);

@@ -237,9 +237,8 @@ impl Builder {
                 }
             },
             (Op::Gate, &[a, b]) => match (constant(a), constant(b)) {
-                (Some(0.0), _) => Some(Symbol::fixed(0.0)),
-                (Some(_), _) => Some(self.emit(Op::Mul, &[a, b], value)),
-                (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
+                (Some(0.0), _) | (_, Some(0.0)) => Some(Symbol::fixed(0.0)),
+                (Some(k), _) | (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
                 _ => None,
             },
             (Op::Square, &[x]) => Some(self.emit(Op::Mul, &[x, x], value)),

@@ -119,6 +119,13 @@ fn squared_deviation(x: &Tensor, over: Axes) -> Result<Tensor> {
     mean(&(x - centre).square(), over)
 }
 
+/// The root has an infinite slope at 0, and equal numbers lie in a kink, where nothing is to move.
+#[track_caller]
+fn std(x: &Tensor, over: Axes) -> Result<Tensor> {
+    let var = var(x, over)?;
+    Tensor::try_where(&var.try_eq(0.0)?, var.detach().zeros_like(), &var.try_sqrt()?)
+}
+
 /// Products of halves, again and again: exact derivatives of every order, zeros among the factors included, where a
 /// rule that divides by the factor would fail.
 #[track_caller]
@@ -179,8 +186,8 @@ reductions! {
         = |x: &Tensor, axes| bind(LogSumExp { axes }, &[x]);
     /// Variance: the mean squared distance from the mean (division by n; multiply by `n / (n - 1)` for the sample's).
     var try_var var_axes try_var_axes var_axes_keep try_var_axes_keep = var;
-    /// Standard deviation, the square root of [`var`](Tensor::var).
-    std try_std std_axes try_std_axes std_axes_keep try_std_axes_keep = |x: &Tensor, axes| var(x, axes)?.try_sqrt();
+    /// Standard deviation, the square root of [`var`](Tensor::var). Of equal numbers it is 0, with derivatives of 0.
+    std try_std std_axes try_std_axes std_axes_keep try_std_axes_keep = std;
 }
 
 methods! {

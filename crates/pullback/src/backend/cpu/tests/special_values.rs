@@ -187,4 +187,6 @@ fn kinks() {
         (f(L::gate, 0.0, f64::NAN), f(L::gate, 0.0, f64::INFINITY), f(L::gate, 2.0, 3.0)),
         (0.0, 0.0, 6.0)
     );
+    assert_eq!((f(L::gate, f64::NAN, 0.0), f(L::gate, f64::NEG_INFINITY, 0.0)), (0.0, 0.0));
+    assert!(f(L::gate, f64::NAN, 1.0).is_nan() && f(L::gate, f64::INFINITY, f64::NAN).is_nan());
 }
