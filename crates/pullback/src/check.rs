@@ -22,6 +22,7 @@ use std::fmt;
 /// Checks first and second derivatives of `f` at `x`, in both modes, with the tolerances of the type of its inputs.
 ///
 /// For other choices see [`Check`].
+#[track_caller]
 pub fn gradients<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Result<(), Report> {
     Check::default().run(f, x)
 }
@@ -100,7 +101,9 @@ const FEW: usize = 4096;
 
 impl Check {
     /// Runs the check.
+    #[track_caller]
     pub fn run<X: Tree, Y: Tree>(&self, f: impl Fn(&X) -> Y, x: &X) -> Result<(), Report> {
+        let _entered = crate::tape::entered(crate::tape::caller());
         for k in 0..self.directions {
             let [a, b] = self.key.fold_in(k as u64).split();
             self.first_order(&f, x, a, 1)?;

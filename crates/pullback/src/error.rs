@@ -1,5 +1,6 @@
 //! The one error type of the library.
 
+use crate::tape::{is_ours, users_line};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -78,13 +79,13 @@ impl Error {
 
     /// Adds the line of the user's code, unless a closer one is known.
     pub(crate) fn at(mut self, location: &'static Location<'static>) -> Self {
-        self.0.location.get_or_insert(location);
+        self.0.location.get_or_insert_with(|| users_line(location));
         self
     }
 
     /// The line of the user's code, where a closer one is known than the last call.
     pub(crate) fn made_at(mut self, location: &'static Location<'static>) -> Self {
-        self.0.location = Some(location);
+        self.0.location = Some(users_line(location));
         self
     }
 
@@ -106,14 +107,30 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.write_words(f)?;
+        match self.0.location {
+            Some(l) => write!(f, " [{l}]"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error {
+    fn write_words(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(op) = self.0.op {
             write!(f, "{op}: ")?;
         }
-        f.write_str(&self.0.message)?;
-        match self.0.location {
-            Some(l) => write!(f, " [{}:{}:{}]", l.file(), l.line(), l.column()),
-            None => Ok(()),
-        }
+        f.write_str(&self.0.message)
+    }
+}
+
+/// The error with its line first, as compilers have it.
+struct LineFirst<'a>(&'a Error, &'static Location<'static>);
+
+impl fmt::Display for LineFirst<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: ", self.1)?;
+        self.0.write_words(f)
     }
 }
 
@@ -147,13 +164,18 @@ macro_rules! err {
 }
 pub(crate) use err;
 
-/// The value, or a panic with the error's message at the caller's line.
+/// The value, or a panic with the error's message at the caller's line. Where the caller is this library, in a closure that a transform has
+/// returned or behind a trait of `std`, the message begins with the user's line.
 #[track_caller]
 pub(crate) fn or_panic<T>(result: Result<T>) -> T {
     match result {
         Ok(value) => value,
         // Without the panic hook: nobody is to be told of what comes back as an error.
         Err(e) if CATCHING.get() => resume_unwind(Box::new(e)),
+        Err(e) if is_ours(Location::caller()) => {
+            let line = e.location().unwrap_or(users_line(Location::caller()));
+            panic!("{}", LineFirst(&e, line))
+        }
         Err(e) => panic!("{e}"),
     }
 }

@@ -52,7 +52,7 @@ pub use graph::{Graph, Place, StepView, trace, try_trace};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
 pub use shape::Shape;
-pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict};
+pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
@@ -80,9 +80,9 @@ pub mod prelude {
         checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy, checkpoint_verified, compile, cond,
         custom_op, custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian,
         hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, stop_gradient, strict, switch, taylor, trace, transpose, value_and_grad,
-        value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
-        while_loop_checkpointed_dynamic,
+        scan_checkpointed_dynamic, stop_gradient, strict, strict_dtypes, switch, taylor, trace, transpose,
+        value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+        while_loop_checkpointed, while_loop_checkpointed_dynamic,
     };
 }
 
@@ -99,4 +99,25 @@ mod pages {
     struct Semantics;
     #[doc = include_str!("../../../CONTRIBUTING.md")]
     struct Contributing;
+
+    /// What returns a new value is of no use without it, and the compiler says so.
+    ///
+    /// ```compile_fail
+    /// #![deny(unused_must_use)]
+    /// pullback::Tensor::scalar(1.0).requires_grad();
+    /// ```
+    /// ```compile_fail
+    /// #![deny(unused_must_use)]
+    /// pullback::Tensor::scalar(1.0).exp();
+    /// ```
+    /// ```compile_fail
+    /// #![deny(unused_must_use)]
+    /// pullback::grad(|x: &pullback::Tensor| x.square());
+    /// ```
+    /// ```
+    /// #![deny(unused_must_use)]
+    /// let x = pullback::Tensor::scalar(1.0).requires_grad();
+    /// let _ = (x.exp(), pullback::grad(|x: &pullback::Tensor| x.square()));
+    /// ```
+    struct MustUse;
 }

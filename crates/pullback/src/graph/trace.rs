@@ -3,7 +3,7 @@
 use super::{Graph, Ref, Step};
 use crate::error::{Result, caught, err, or_panic};
 use crate::ops::{Aval, Op};
-use crate::tape::{Level, caller};
+use crate::tape::{Level, caller, entered};
 use crate::tensor::{Data, Tensor, Traced};
 use crate::transform::{Tree, avals, from_leaves};
 use smallvec::SmallVec;
@@ -120,6 +120,7 @@ pub(crate) fn trace_leaves(
 /// assert_eq!(g.run(&[Tensor::from([0.0, 1.0, 2.0])])?[0].to_vec::<f64>()[0], 0.0);
 /// # Ok::<(), pullback::Error>(())
 /// ```
+#[must_use]
 #[track_caller]
 pub fn trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Graph {
     or_panic(try_trace(f, x))
@@ -135,6 +136,7 @@ pub fn trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Graph {
 #[track_caller]
 pub fn try_trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Result<Graph> {
     let location = Location::caller();
+    let _entered = entered(location);
     let run = |leaves: &[Tensor]| caught(|| f(&from_leaves(x, leaves.iter().cloned())).flatten());
     trace_leaves(run, avals(x)).map_err(|e| e.in_op("trace").at(location))
 }

@@ -33,6 +33,7 @@ where
     F: Fn(f64, &Y, &P) -> Y + Send + Sync + 'static,
 {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let body = Adjoint { solver: solver.clone(), f, y: y0.clone(), p: p.clone(), t0, t1 };
     let inputs: Vec<&Tensor> = y0.leaves().into_iter().chain(p.leaves()).collect();
     let outputs = bind_block(Arc::new(body), &inputs).map_err(|e| e.in_op("adjoint").at(location));

@@ -1,8 +1,10 @@
 //! The classical Runge-Kutta method of fourth order, with equal steps.
 
 use super::combined;
+use crate::tape::entered;
 use crate::transform::{Schedule, scan_checkpointed_dynamic};
 use crate::{Tensor, Tree};
+use std::panic::Location;
 
 /// One step of length `h`.
 fn step<Y: Tree, P>(f: &impl Fn(f64, &Y, &P) -> Y, p: &P, y: &Y, t: f64, h: f64) -> Y {
@@ -25,6 +27,7 @@ fn step<Y: Tree, P>(f: &impl Fn(f64, &Y, &P) -> Y, p: &P, y: &Y, t: f64, h: f64)
 /// ```
 #[track_caller]
 pub fn rk4<Y: Tree, P>(f: impl Fn(f64, &Y, &P) -> Y, p: &P, y0: &Y, t0: f64, t1: f64, steps: usize) -> Y {
+    let _entered = entered(Location::caller());
     let h = (t1 - t0) / steps.max(1) as f64;
     let mut y = y0.map(&mut |t| t.clone());
     for k in 0..steps {
@@ -52,6 +55,7 @@ where
     P: Tree + Clone + Send + Sync + 'static,
     F: Fn(f64, &Y, &P) -> Y + Send + Sync + 'static,
 {
+    let _entered = entered(Location::caller());
     let h = (t1 - t0) / steps.max(1) as f64;
     let times = Tensor::from((0..steps).map(|k| t0 + k as f64 * h).collect::<Vec<f64>>());
     let p = p.clone();

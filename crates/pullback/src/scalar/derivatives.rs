@@ -49,6 +49,7 @@ pub fn value_and_gradient<F: Fn(&[Var]) -> Var>(f: F, x: &[f64]) -> (f64, Vec<f6
 ///
 /// # Panics
 /// If `gradient` is not as long as `x`.
+#[track_caller]
 pub fn gradient_into<F: Fn(&[Var]) -> Var>(f: F, x: &[f64], gradient: &mut [f64]) -> f64 {
     assert_eq!(x.len(), gradient.len(), "gradient: the buffer needs one place for each input");
     with_inputs(x, |t, x| {
@@ -67,6 +68,7 @@ pub fn gradient_into<F: Fn(&[Var]) -> Var>(f: F, x: &[f64], gradient: &mut [f64]
 /// }
 /// assert_eq!(directional(f, &[2.0, 3.0], &[1.0, 10.0]), (6.0, 23.0));
 /// ```
+#[track_caller]
 pub fn directional<F: Fn(&[Dual]) -> Dual>(f: F, x: &[f64], v: &[f64]) -> (f64, f64) {
     assert_eq!(x.len(), v.len(), "directional: the direction is as long as the point");
     let x: Vec<Dual> = x.iter().zip(v).map(|(&x, &v)| Dual::new(x, [v])).collect();
@@ -98,20 +100,32 @@ pub fn jacobian<F: Fn(&[Var]) -> O, O: AsRef<[Var]>>(f: F, x: &[f64]) -> Vec<Vec
 ///
 /// # Panics
 /// If the buffers are not of the size of the results.
+#[track_caller]
 pub fn jacobian_into<F: Fn(&[Var]) -> O, O: AsRef<[Var]>>(
     f: F,
     x: &[f64],
     values: &mut [f64],
     jacobian: &mut [f64],
 ) {
-    with_inputs(x, |t, x| {
+    // Checked here, because a closure would hide the caller.
+    let outputs = with_inputs(x, |t, x| {
         let y = f(x);
-        assert_eq!(y.as_ref().len(), values.len(), "jacobian: the buffer needs one place for each output");
-        for (value, y) in values.iter_mut().zip(y.as_ref()) {
-            *value = y.inner();
+        let m = y.as_ref().len();
+        if m == values.len() && m * x.len() == jacobian.len() {
+            for (value, y) in values.iter_mut().zip(y.as_ref()) {
+                *value = y.inner();
+            }
+            t.jacobian(y.as_ref(), x, jacobian);
         }
-        t.jacobian(y.as_ref(), x, jacobian);
+        m
     });
+    assert_eq!(outputs, values.len(), "jacobian: the buffer needs one place for each output");
+    assert_eq!(
+        outputs * x.len(),
+        jacobian.len(),
+        "jacobian: {outputs} rows of {} places are needed",
+        x.len()
+    );
 }
 
 /// How many columns of a Hessian are computed at once.
@@ -153,6 +167,7 @@ where
 ///
 /// # Panics
 /// If `hessian` has not `x.len()²` places.
+#[track_caller]
 pub fn hessian_into<F>(f: F, x: &[f64], hessian: &mut [f64])
 where
     F: Fn(&[Var<Dual<f64, WIDTH>>]) -> Var<Dual<f64, WIDTH>>,
@@ -187,6 +202,7 @@ where
 /// }
 /// assert_eq!(hvp(f, &[1.0, 3.0], &[0.0, 1.0]), [2.0, 0.0]);
 /// ```
+#[track_caller]
 pub fn hvp<F: Fn(&[Var<Dual>]) -> Var<Dual>>(f: F, x: &[f64], v: &[f64]) -> Vec<f64> {
     let mut product = vec![0.0; x.len()];
     hvp_into(f, x, v, &mut product);
@@ -197,6 +213,7 @@ pub fn hvp<F: Fn(&[Var<Dual>]) -> Var<Dual>>(f: F, x: &[f64], v: &[f64]) -> Vec<
 ///
 /// # Panics
 /// If the lengths differ.
+#[track_caller]
 pub fn hvp_into<F: Fn(&[Var<Dual>]) -> Var<Dual>>(f: F, x: &[f64], v: &[f64], product: &mut [f64]) {
     assert!(
         x.len() == v.len() && x.len() == product.len(),

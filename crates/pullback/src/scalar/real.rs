@@ -135,6 +135,7 @@ pub trait Real:
 
     /// Sum of products. Types that record may keep it as one operation.
     #[inline]
+    #[track_caller]
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices differ in length");
         a.iter().zip(b).map(|(&a, &b)| a * b).sum()

@@ -188,6 +188,7 @@ impl<T: Taped> Real for Var<T> {
         Var { v, c: T::constant(1.0), at }
     }
 
+    #[track_caller]
     fn dot(a: &[Self], b: &[Self]) -> Self {
         assert_eq!(a.len(), b.len(), "dot: the slices differ in length");
         let value = a.iter().zip(b).map(|(a, b)| a.v * b.v).sum();

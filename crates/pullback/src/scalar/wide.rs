@@ -161,6 +161,7 @@ impl Real for WideDual {
 ///
 /// # Panics
 /// If a direction is not as long as `x`.
+#[track_caller]
 pub fn directions<F, O>(f: F, x: &[f64], directions: &[&[f64]]) -> (Vec<f64>, Vec<Vec<f64>>)
 where
     F: Fn(&[WideDual]) -> O,

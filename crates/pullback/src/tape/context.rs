@@ -6,14 +6,18 @@ use std::panic::Location;
 use std::ptr;
 
 use super::level::{AMBIENT, Deps, newest};
+#[cfg(doc)]
+use crate::DType;
 
 type SavedBy = (&'static str, &'static Location<'static>);
 
 thread_local! {
     static PAUSES: Cell<*const Pause> = const { Cell::new(ptr::null()) };
     static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
+    static ENTERED: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
     static FORGETS: Cell<u64> = const { Cell::new(0) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
+    static STRICT_DTYPES: Cell<bool> = const { Cell::new(false) };
     static STRICT: RefCell<Option<HashMap<u64, SavedBy>>> = const { RefCell::new(None) };
 }
 
@@ -127,6 +131,36 @@ pub(crate) fn with_caller<T>(location: &'static Location<'static>, f: impl FnOnc
     f()
 }
 
+/// For as long as it lives, lines of this library that errors would name are said to be the line of the user's that it was made with.
+pub(crate) struct Entered(Option<&'static Location<'static>>);
+
+impl Drop for Entered {
+    fn drop(&mut self) {
+        ENTERED.set(self.0);
+    }
+}
+
+/// The user has called a transform at `location`. It goes on to call closures, to which Rust does not hand the line on.
+pub(crate) fn entered(location: &'static Location<'static>) -> Entered {
+    Entered(ENTERED.replace(Some(users_line(location))))
+}
+
+/// A line of the user's code for one that may be of this library: that of the innermost transform which was [`entered`]. It is asked only
+/// when something has failed.
+pub(crate) fn users_line(location: &'static Location<'static>) -> &'static Location<'static> {
+    match ENTERED.get() {
+        Some(users) if is_ours(location) => users,
+        _ => location,
+    }
+}
+
+/// Whether a line is of this library.
+pub(crate) fn is_ours(location: &Location) -> bool {
+    let sources =
+        file!().trim_end_matches("context.rs").trim_end_matches(['/', '\\']).trim_end_matches("tape");
+    location.file().starts_with(sources)
+}
+
 /// Runs `f` and makes every backward pass in it stop at the first cotangent that is not finite, with an error that
 /// names the operation and the line of forward code that it came from.
 ///
@@ -144,6 +178,31 @@ pub fn detect_anomaly<T>(f: impl FnOnce() -> T) -> T {
 
 pub(super) fn detects_anomaly() -> bool {
     ANOMALY.get()
+}
+
+/// Runs `f` and makes every operation fail whose operands are of different types, instead of [promoting](DType::promote) them: so an f64 that has
+/// come into a model of f32 is found where it came in. The error names the operation, both types and the line. Rust numbers are no operands of
+/// another type: `x * 2.0` has the type of `x`. It holds on this thread, for as long as `f` runs.
+///
+/// ```
+/// use pullback::{ErrorKind, prelude::*};
+/// let w = DType::F32.ones([3]);
+/// let scale = Tensor::from([0.1, 0.2, 0.3]); // f64
+/// assert_eq!((&w * &scale).dtype(), DType::F64);
+/// let e = strict_dtypes(|| w.try_mul(&scale)).unwrap_err();
+/// assert_eq!(e.kind(), ErrorKind::DType);
+/// assert!(e.to_string().starts_with("mul: f32 [3] and f64 [3] would both become f64"), "{e}");
+/// assert_eq!(strict_dtypes(|| &w * DType::F32.tensor([0.1, 0.2, 0.3])).dtype(), DType::F32);
+/// ```
+pub fn strict_dtypes<T>(f: impl FnOnce() -> T) -> T {
+    let before = STRICT_DTYPES.replace(true);
+    let _restore = Restore(|| STRICT_DTYPES.set(before));
+    f()
+}
+
+/// Whether types may not be mixed.
+pub(crate) fn refuses_promotion() -> bool {
+    STRICT_DTYPES.get()
 }
 
 /// Runs `f` and makes an update in place fail where it would have to copy, because an operation in `f` has saved the value for

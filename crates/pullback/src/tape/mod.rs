@@ -7,10 +7,10 @@ mod record;
 mod walk;
 
 pub(crate) use context::{
-    caller, forgets, forgetting, in_strict_mode, note_saved, resumed, saved_by, suspended, suspended_all,
-    with_caller,
+    caller, entered, forgets, forgetting, in_strict_mode, is_ours, note_saved, refuses_promotion, resumed,
+    saved_by, suspended, suspended_all, users_line, with_caller,
 };
-pub use context::{detect_anomaly, enable_grad, no_grad, strict};
+pub use context::{detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use leaf::Hook;
 pub(crate) use leaf::Leaf;
 pub(crate) use level::{AMBIENT, Deps, Level};

@@ -5,6 +5,7 @@ use super::{Tensor, buffer::Buffer};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Result, Within, err, or_panic};
 use crate::shape::Shape;
+use crate::tape::caller;
 
 impl Tensor {
     /// A tensor of rank 0. A bare Rust float makes an f64.
@@ -14,6 +15,7 @@ impl Tensor {
     /// let x = Tensor::scalar(2.0);
     /// assert_eq!((x.shape(), x.dtype(), x.item()), (&[][..], DType::F64, 2.0));
     /// ```
+    #[must_use]
     pub fn scalar<T: Element>(v: T) -> Tensor {
         Tensor::new(T::DTYPE, Shape::default(), Data::Splat(Bits::of(v.store())))
     }
@@ -25,6 +27,7 @@ impl Tensor {
     /// let x = Tensor::from_slice(&[1, 2, 3, 4, 5, 6], [2, 3]);
     /// assert_eq!((x.dtype(), x.shape()), (DType::I32, &[2, 3][..]));
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn from_slice<T: Element>(elements: &[T], shape: impl Into<Shape>) -> Tensor {
         or_panic(Tensor::try_from_slice(elements, shape))
@@ -67,11 +70,13 @@ impl Tensor {
     }
 
     /// Zeros of this tensor's shape and type.
+    #[must_use]
     pub fn zeros_like(&self) -> Tensor {
         Tensor::zeros_of(self.dtype(), &self.node().shape)
     }
 
     /// Ones of this tensor's shape and type.
+    #[must_use]
     pub fn ones_like(&self) -> Tensor {
         Tensor::ones_of(self.dtype(), &self.node().shape)
     }
@@ -83,6 +88,7 @@ macro_rules! makers {
         impl Tensor {
             $(
                 $(#[$doc])*
+                #[must_use]
                 #[track_caller]
                 pub fn $name$(<$T: Element>)?($($arg: $t),*) -> Tensor {
                     or_panic(Tensor::$try($($arg),*))
@@ -109,10 +115,10 @@ makers! {
         Ok(Tensor::new(T::DTYPE, shape, Data::Splat(Bits::of(v.store()))))
     }
 
-    /// Zeros, of type f64; [`cast`](Tensor::cast) or `full` for others.
+    /// Zeros, of type f64; [`DType::zeros`] makes others.
     zeros try_zeros(shape: impl Into<Shape>) { Tensor::try_full(shape, 0.0) }
 
-    /// Ones, of type f64.
+    /// Ones, of type f64; [`DType::ones`] makes others.
     ones try_ones(shape: impl Into<Shape>) { Tensor::try_full(shape, 1.0) }
 
     /// The identity matrix of `n` rows, f64.
@@ -226,7 +232,8 @@ impl<T: Element> From<Vec<Vec<T>>> for Tensor {
     fn from(rows: Vec<Vec<T>>) -> Tensor {
         let n = rows.first().map_or(0, Vec::len);
         if let Some((k, row)) = rows.iter().enumerate().find(|(_, r)| r.len() != n) {
-            panic!("{}", err!(Shape, "row {k} has {} elements, the first has {n}", row.len()).in_op("from"));
+            let e = err!(Shape, "row {k} has {} elements, the first has {n}", row.len());
+            or_panic(Err(e.in_op("from").at(caller())))
         }
         Tensor::from_slice(&rows.concat(), [rows.len(), n])
     }

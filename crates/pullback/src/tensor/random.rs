@@ -5,8 +5,9 @@
 
 use super::Tensor;
 use crate::dtype::{DType, Element, Scalar, with_float};
-use crate::error::{err, or_panic};
+use crate::error::{Within, err, or_panic};
 use crate::shape::Shape;
+use crate::tape::caller;
 
 /// What random numbers are drawn from. Keys are split, never advanced: use each once.
 ///
@@ -30,11 +31,13 @@ impl Key {
     }
 
     /// Keys that are independent of each other and of this one.
+    #[must_use]
     pub fn split<const N: usize>(self) -> [Key; N] {
         std::array::from_fn(|k| self.fold_in(k as u64))
     }
 
     /// The key for the `n`-th of many things: a step, an example, a layer.
+    #[must_use]
     pub fn fold_in(self, n: u64) -> Key {
         // The upper bit of the counter keeps splitting apart from drawing.
         let [a, b] = self.words(n | 1 << 63);
@@ -72,20 +75,21 @@ fn unit32(word: u64) -> f64 {
 
 #[track_caller]
 fn drawn<T: Element>(op: &'static str, shape: Shape, f: impl Fn(usize) -> T) -> Tensor {
-    let n = or_panic(shape.checked_len().map_err(|e| e.in_op(op)));
+    let n = or_panic(shape.checked_len().within(op));
     Tensor::from_slice(&(0..n).map(f).collect::<Vec<T>>(), shape)
 }
 
 #[track_caller]
 fn floats(op: &'static str, shape: Shape, dtype: DType, f: impl Fn(usize) -> f64) -> Tensor {
     if !dtype.is_float() {
-        panic!("{}", err!(DType, "draws floats, not {dtype}").in_op(op).at(std::panic::Location::caller()));
+        or_panic(Err(err!(DType, "draws floats, not {dtype}").in_op(op).at(caller())))
     }
     with_float!(dtype, T => drawn(op, shape, |k| T::from_scalar(Scalar::F64(f(k)))))
 }
 
 impl Tensor {
     /// Numbers drawn evenly from `[0, 1)`.
+    #[must_use]
     #[track_caller]
     pub fn uniform(key: Key, shape: impl Into<Shape>, dtype: DType) -> Tensor {
         let unit = if dtype == DType::F64 { unit } else { unit32 };
@@ -93,6 +97,7 @@ impl Tensor {
     }
 
     /// Numbers from the standard normal distribution.
+    #[must_use]
     #[track_caller]
     pub fn randn(key: Key, shape: impl Into<Shape>, dtype: DType) -> Tensor {
         // Box and Muller: a pair of words gives a radius and an angle, of which the cosine is used.
@@ -103,31 +108,29 @@ impl Tensor {
     }
 
     /// Integers drawn evenly from `low..high`, as i64.
+    #[must_use]
     #[track_caller]
     pub fn randint(key: Key, shape: impl Into<Shape>, low: i64, high: i64) -> Tensor {
         if low >= high {
-            panic!(
-                "{}",
-                err!(Value, "the range {low}..{high} is empty")
-                    .in_op("randint")
-                    .at(std::panic::Location::caller())
-            );
+            or_panic(Err(err!(Value, "the range {low}..{high} is empty").in_op("randint").at(caller())))
         }
         let n = high.wrapping_sub(low) as u64 as u128;
         drawn("randint", shape.into(), |k| low.wrapping_add(((key.word(k) as u128 * n) >> 64) as i64))
     }
 
     /// True with probability `p`.
+    #[must_use]
     #[track_caller]
     pub fn bernoulli(key: Key, shape: impl Into<Shape>, p: f64) -> Tensor {
         if !(0.0..=1.0).contains(&p) {
             let e = err!(Value, "{p} is not a probability");
-            panic!("{}", e.in_op("bernoulli").at(std::panic::Location::caller()));
+            or_panic(Err(e.in_op("bernoulli").at(caller())))
         }
         drawn("bernoulli", shape.into(), |k| unit(key.word(k)) < p)
     }
 
     /// The numbers `0..n` in random order, as i64.
+    #[must_use]
     #[track_caller]
     pub fn permutation(key: Key, n: usize) -> Tensor {
         let mut order: Vec<(u64, i64)> = (0..n).map(|k| (key.word(k), k as i64)).collect();

@@ -13,6 +13,7 @@ use super::{Tree, from_leaves};
 use crate::error::{Result, or_panic};
 use crate::graph::{Graph, call, trace_leaves};
 use crate::ops::Aval;
+use crate::tape::entered;
 use crate::tensor::{Block, Tensor, bind_block_at};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
@@ -34,6 +35,7 @@ pub(crate) fn avals<X: Tree>(x: &X) -> Vec<Aval> {
 /// block(&Tensor::scalar(0.5)).backward();
 /// assert!(w.grad().is_some());
 /// ```
+#[must_use]
 #[track_caller]
 pub fn checkpoint<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
@@ -41,6 +43,7 @@ pub fn checkpoint<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
 }
 
 fn traced<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, location: &'static Location<'static>) -> Result<Y> {
+    let _entered = entered(location);
     let (graph, structure) = graph_of(f, x)?;
     let outputs = call(location, "checkpoint", graph, &x.leaves())?;
     Ok(from_leaves(&structure, outputs))
@@ -73,6 +76,7 @@ pub(crate) fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<
 /// });
 /// assert_eq!(grad(halve)(&Tensor::scalar(6.0)).item(), 0.125);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn checkpoint_dynamic<X, Y, F>(f: F) -> impl Fn(&X) -> Y
 where
@@ -97,6 +101,7 @@ where
     Y: Tree + Send + 'static,
     F: Fn(&X) -> Y + Send + Sync + 'static,
 {
+    let _entered = entered(location);
     let last: Arc<Mutex<Option<Y>>> = Arc::default();
     // Zeros need no memory: whether the inputs themselves are kept is for the record to say.
     let like = x.map(&mut |t| Tensor::zeros_of(t.dtype(), t.node().shape.clone()));

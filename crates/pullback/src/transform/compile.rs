@@ -13,6 +13,7 @@ use crate::error::{Result, caught, err, or_panic};
 use crate::exec::Profile;
 use crate::graph::{Graph, trace_leaves};
 use crate::opt::{Options, sparse_constants};
+use crate::tape::entered;
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
 use run::Compiled as Block;
@@ -48,6 +49,7 @@ pub struct Compiled<X, Y, F> {
 /// step.call(&input);
 /// assert_eq!(step.traces(), 1);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn compile<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> Compiled<X, Y, F> {
     let cache = Mutex::new(Cache::new());
@@ -68,6 +70,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// }
     /// assert!((w.sum().item() - 700.0).abs() < 1e-9);
     /// ```
+    #[must_use]
     pub fn donate(mut self, k: usize) -> Self {
         self.donated.push(k);
         self
@@ -80,6 +83,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// let f = compile(|x: &Tensor| x - x).with(Options { fast_math: true, ..Options::default() });
     /// assert_eq!(f.call(&Tensor::scalar(f64::INFINITY)).item(), 0.0);
     /// ```
+    #[must_use]
     pub fn with(mut self, options: Options) -> Self {
         self.options = options;
         self
@@ -93,6 +97,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// (1..4).for_each(|n| drop(f.call(&Tensor::zeros([n]))));
     /// assert_eq!(f.traces(), 3);
     /// ```
+    #[must_use]
     pub fn keep(self, signatures: usize) -> Self {
         self.cache().limit(signatures);
         self
@@ -122,6 +127,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn try_call(&self, x: &X) -> Result<Y> {
         let location = Location::caller();
+        let _entered = entered(location);
         let run = self.entry(x).and_then(|entry| {
             let leaves = x.leaves();
             let outputs =
@@ -150,6 +156,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn try_call_owned(&self, x: X) -> Result<Y> {
         let location = Location::caller();
+        let _entered = entered(location);
         let run = self.entry(&x).and_then(|entry| {
             let mut leaves = x.flatten();
             drop(x);
@@ -204,6 +211,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn profile(&self, x: &X) -> Result<Profile> {
         let location = Location::caller();
+        let _entered = entered(location);
         let run = self.entry(x).and_then(|entry| {
             let inputs: Vec<Tensor> =
                 x.leaves().into_iter().chain(&entry.captured).map(Tensor::detach).collect();
@@ -229,6 +237,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn executable(&self, x: &X) -> Result<Executable> {
         let location = Location::caller();
+        let _entered = entered(location);
         let made = self.entry(x).and_then(|entry| {
             let captured: Vec<Tensor> = entry.captured.iter().map(Tensor::detach).collect();
             Executable::with(Graph::clone(entry.block.graph()).bound(captured), &self.options)
@@ -247,6 +256,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn graph(&self, x: &X) -> Result<Graph> {
         let location = Location::caller();
+        let _entered = entered(location);
         let entry = self.entry(x).map_err(|e| e.in_op("compile").at(location))?;
         Ok(Graph::clone(entry.block.graph()))
     }

@@ -2,7 +2,7 @@
 
 use super::{Tree, from_leaves};
 use crate::error::{err, or_panic};
-use crate::tape::Level;
+use crate::tape::{Level, entered};
 use crate::tensor::{Data, Tensor};
 use std::panic::Location;
 
@@ -14,9 +14,11 @@ use std::panic::Location;
 /// assert_eq!(y.to_vec::<f64>(), [1.0, 4.0]);
 /// assert_eq!(dy.to_vec::<f64>(), [2.0, 40.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, t: &X) -> (Y, Y) {
     let location = Location::caller();
+    let _entered = entered(location);
     or_panic(check(x, t).map_err(|e| e.in_op("jvp").at(location)));
     let level = Level::new();
     let pairs: Vec<Tensor> =
@@ -32,10 +34,18 @@ pub(super) fn check<X: Tree>(x: &X, t: &X) -> crate::Result<()> {
         return Err(err!(Gradient, "the input has {} tensors, the tangent {}", xs.len(), ts.len()));
     }
     for ((x, t), name) in xs.iter().zip(ts).zip(x.names()) {
-        if x.shape() != t.shape() || x.dtype() != t.dtype() || !x.dtype().is_float() {
+        let place = if name.is_empty() { "the input".into() } else { format!("the input `{name}`") };
+        if !x.dtype().is_float() {
+            let dtype = x.dtype();
             return Err(err!(
                 Gradient,
-                "input `{name}` is {} {:?}, its tangent {} {:?}; they must be floats and agree",
+                "{place} is {dtype}, and only floats have a tangent; capture it in the closure instead"
+            ));
+        }
+        if x.shape() != t.shape() || x.dtype() != t.dtype() {
+            return Err(err!(
+                Gradient,
+                "{place} is {} {:?}, its tangent {} {:?}; they must agree",
                 x.dtype(),
                 x.shape(),
                 t.dtype(),

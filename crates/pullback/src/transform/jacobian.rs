@@ -3,6 +3,7 @@
 use super::{Tree, grad, jvp, vjp, vmap};
 use crate::Tensor;
 use crate::error::{err, or_panic};
+use crate::tape::entered;
 use std::panic::Location;
 
 /// The Jacobian of a function, of shape `output.shape ++ input.shape`, by rows or by columns, whichever are fewer.
@@ -16,10 +17,12 @@ use std::panic::Location;
 /// assert_eq!(j.shape(), [3, 2]);
 /// assert_eq!(j.to_vec::<f64>(), [0.0, 2.0, 2f64.cos(), 0.0, 0.0, 1.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn jacobian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     let location = Location::caller();
     move |x| {
+        let _entered = entered(location);
         let (y, pull) = vjp(&f, x);
         if y.numel() <= x.numel() { rows(&y, x, pull, location) } else { columns(&f, x, location) }
     }
@@ -32,10 +35,14 @@ pub fn jacobian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
 /// let j = jacfwd(|t: &Tensor| Tensor::stack(&[t.cos(), t.sin()], 0))(&Tensor::scalar(0.0));
 /// assert_eq!(j.to_vec::<f64>(), [0.0, 1.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn jacfwd<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     let location = Location::caller();
-    move |x| columns(&f, x, location)
+    move |x| {
+        let _entered = entered(location);
+        columns(&f, x, location)
+    }
 }
 
 /// [`jacobian`] by rows: reverse mode from every output, which suits few outputs.
@@ -45,10 +52,12 @@ pub fn jacfwd<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
 /// let j = jacrev(|x: &Tensor| x.sum().unsqueeze(0))(&Tensor::from([1.0, 2.0, 3.0]));
 /// assert_eq!(j.shape(), [1, 3]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn jacrev<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     let location = Location::caller();
     move |x| {
+        let _entered = entered(location);
         let (y, pull) = vjp(&f, x);
         rows(&y, x, pull, location)
     }
@@ -95,6 +104,7 @@ fn basis(like: &Tensor, what: &str, location: &'static Location<'static>) -> Opt
 /// let h = hessian(|x: &Tensor| x.get(0).square() * x.get(1))(&Tensor::from([1.0, 3.0]));
 /// assert_eq!(h.to_vec::<f64>(), [6.0, 2.0, 2.0, 0.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn hessian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     jacfwd(grad(f))
@@ -110,6 +120,7 @@ pub fn hessian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
 /// let (ha, hb) = hvp(f, &x, &v);
 /// assert_eq!((ha.item(), hb.item()), (6.0, 2.0));
 /// ```
+#[must_use]
 #[track_caller]
 pub fn hvp<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X, v: &X) -> X {
     jvp(grad(f), x, v).1
@@ -125,6 +136,7 @@ pub fn hvp<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X, v: &X) -> X {
 /// let (x, v) = (Tensor::from([1.0, 2.0]), Tensor::from([1.0, -1.0]));
 /// assert_eq!(gauss_newton_vp(f, loss, &x, &v).to_vec::<f64>(), [18.0, -18.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn gauss_newton_vp<X: Tree, Y: Tree>(
     f: impl Fn(&X) -> Y,

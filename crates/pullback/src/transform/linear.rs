@@ -5,6 +5,7 @@ use super::{Tree, from_leaves, jvp, vjp};
 use crate::Tensor;
 use crate::error::{Result, err, or_panic};
 use crate::graph::{Graph, trace_leaves};
+use crate::tape::entered;
 use std::panic::Location;
 
 /// The value of a function and its derivative as a linear function of tangents, which can be called again and again.
@@ -18,9 +19,12 @@ use std::panic::Location;
 /// assert_eq!(y.shape(), [2]);
 /// assert_eq!(push(&Tensor::from([3.0, 0.0])).to_vec::<f64>(), [3.0, 0.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn linearize<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&X) -> Y + use<X, Y, F>) {
     let location = Location::caller();
+    let _entered = entered(location);
+    or_panic(super::forward::check(x, x).map_err(|e| e.in_op("linearize").at(location)));
     let mut value = None;
     let run = |tangents: &[Tensor]| {
         let (y, dy) = jvp(f, x, &from_leaves(x, tangents.iter().cloned()));
@@ -32,6 +36,7 @@ pub fn linearize<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl 
     let structure = y.map(&mut Tensor::clone);
     let names = x.names();
     let push = move |t: &X| {
+        let _entered = entered(location);
         let leaves: Vec<Tensor> = t.leaves().into_iter().cloned().collect();
         let out = check(&graph, &names, &leaves).and_then(|()| graph.eval(&leaves));
         from_leaves(&structure, or_panic(out.map_err(|e| e.in_op("linearize").at(location))))
@@ -71,6 +76,7 @@ fn check(graph: &Graph, names: &[String], tangents: &[Tensor]) -> Result<()> {
 /// let t = transpose(|x: &Tensor| a.matmul(x), &Tensor::zeros([2]));
 /// assert_eq!(t(&Tensor::from([1.0, 0.0])).to_vec::<f64>(), [1.0, 2.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn transpose<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, like: &X) -> impl Fn(&Y) -> X + use<X, Y, F> {
     let zero = like.map(&mut |t| t.detach().zeros_like());
@@ -78,7 +84,7 @@ pub fn transpose<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, like: &X) -> impl F
     for (t, name) in y.leaves().into_iter().zip(y.names()) {
         if t.dtype().is_float() && t.concrete().is_ok() && t.to_vec::<f64>().iter().any(|v| *v != 0.0) {
             let e = err!(Gradient, "the function is not linear: at zero, its output `{name}` is not zero");
-            panic!("{}", e.in_op("transpose").at(Location::caller()));
+            or_panic(Err(e.in_op("transpose").at(Location::caller())))
         }
     }
     pull
@@ -91,6 +97,7 @@ pub fn transpose<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, like: &X) -> impl F
 /// let g = grad(|x: &Tensor| x * stop_gradient(x))(&Tensor::scalar(3.0));
 /// assert_eq!(g.item(), 3.0);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn stop_gradient<X: Tree>(x: &X) -> X {
     let location = crate::tape::caller();

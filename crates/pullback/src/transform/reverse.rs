@@ -3,7 +3,7 @@
 use super::Tree;
 use crate::DType;
 use crate::error::{Result, err, or_panic};
-use crate::tape::{Level, Seeds, Walk, pull};
+use crate::tape::{Level, Seeds, Walk, entered, pull};
 use crate::tensor::{Link, Tensor};
 use std::collections::HashMap;
 use std::panic::Location;
@@ -75,6 +75,7 @@ fn run<X: Tree, A: Tree>(
     name: &'static str,
     location: &'static Location<'static>,
 ) -> Result<(Tensor, X, A)> {
+    let _entered = entered(location);
     // A number is a tree without leaves, and would come back as it is: better no gradient than that one.
     if x.leaves().is_empty() {
         let e = err!(
@@ -117,6 +118,7 @@ fn run<X: Tree, A: Tree>(
 /// assert!((grad(f)(&x).item() - 2.0 * 1f64.exp()).abs() < 1e-12);
 /// assert!((grad(grad(f))(&x).item() - 6.0 * 1f64.exp()).abs() < 1e-11);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
     let location = Location::caller();
@@ -131,6 +133,7 @@ pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
 /// assert_eq!(y.item(), 5.0);
 /// assert_eq!(g.to_vec::<f64>(), [2.0, 4.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Tensor, X) {
     let location = Location::caller();
@@ -153,6 +156,7 @@ pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Ten
 /// assert_eq!((value.item(), g.to_vec::<f64>()), (5.0, vec![2.0, 4.0]));
 /// assert_eq!(squares.to_vec::<f64>(), [1.0, 4.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn value_and_grad_aux<X: Tree, A: Tree, F: Fn(&X) -> (Tensor, A)>(f: F) -> impl Fn(&X) -> (Tensor, X, A) {
     let location = Location::caller();
@@ -177,9 +181,11 @@ pub fn value_and_grad_aux<X: Tree, A: Tree, F: Fn(&X) -> (Tensor, A)>(f: F) -> i
 /// let gs = Tensor::from([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
 /// assert_eq!(vmap(pull)(&gs).to_vec::<f64>(), [2.0, 0.0, 0.0, 4.0, 2.0, 4.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y) -> X + use<X, Y, F>) {
     let location = Location::caller();
+    let _entered = entered(location);
     let inputs = or_panic(Inputs::new(x, "vjp", location));
     let y = f(&inputs.tree);
     or_panic(check_some_float(&y.leaves()).map_err(|e| e.in_op("vjp").at(location)));
@@ -187,6 +193,7 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
     let outputs: Vec<(Option<Link>, Tensor)> =
         y.leaves().iter().map(|t| (inputs.reaches(t).then(|| t.link()), t.detach().zeros_like())).collect();
     let pullback = move |g: &Y| {
+        let _entered = entered(location);
         let gs = g.leaves();
         if gs.len() != outputs.len() {
             let e = err!(
@@ -195,7 +202,7 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
                 outputs.len(),
                 gs.len()
             );
-            panic!("{}", e.in_op("vjp").at(location));
+            or_panic(Err(e.in_op("vjp").at(location)))
         }
         let mut seeds = Seeds::new();
         for (k, ((link, like), g)) in outputs.iter().zip(gs).enumerate() {
@@ -208,7 +215,7 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
                     g.dtype(),
                     g.shape()
                 );
-                panic!("{}", e.in_op("vjp").at(location));
+                or_panic(Err(e.in_op("vjp").at(location)))
             }
             seeds.extend(link.as_ref().map(|l| (l.clone(), g.clone())));
         }

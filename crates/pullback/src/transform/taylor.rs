@@ -29,6 +29,7 @@ use std::rc::{Rc, Weak};
 /// let c: Vec<f64> = c.iter().map(|c| c.item()).collect();
 /// assert_eq!(c, [1.0, 2.0, 2.0, 4.0 / 3.0]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn taylor(
     f: impl FnOnce(&Tensor) -> Tensor,
@@ -37,6 +38,7 @@ pub fn taylor(
     order: usize,
 ) -> Vec<Tensor> {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     or_panic(super::forward::check(x, direction).map_err(|e| e.in_op("taylor").at(location)));
     let run = || {
         let graph = trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval(x)])?;

@@ -143,7 +143,9 @@ pub trait Tree: Sized {
     /// [`zip`](Tree::zip), with an error if the structures differ.
     #[track_caller]
     fn try_zip(&self, other: &Self, mut f: impl FnMut(&Tensor, &Tensor) -> Tensor) -> Result<Self> {
-        difference(self, other).map_or(Ok(()), |e| Err(e.in_op("zip").at(Location::caller())))?;
+        if let Some(e) = difference(self, other) {
+            return Err(e.in_op("zip").at(Location::caller())); // not in a closure, which would hide the caller
+        }
         let mut others = other.leaves().into_iter();
         Ok(self.map(&mut |x| f(x, others.next().expect("as many leaves as names"))))
     }
@@ -160,7 +162,10 @@ pub trait Tree: Sized {
     /// ```
     #[track_caller]
     fn same_structure(&self, other: &impl Tree) -> Result<()> {
-        difference(self, other).map_or(Ok(()), |e| Err(e.in_op("same_structure").at(Location::caller())))
+        match difference(self, other) {
+            Some(e) => Err(e.in_op("same_structure").at(Location::caller())),
+            None => Ok(()),
+        }
     }
 }
 
@@ -179,7 +184,7 @@ fn difference(a: &impl Tree, b: &impl Tree) -> Option<Error> {
 }
 
 /// Where a tensor is in a tree, such as `layers.0.weight`.
-#[derive(Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Path(String);
 
 impl Path {
@@ -191,13 +196,23 @@ impl Path {
     /// assert_eq!(name, "layers.0");
     /// ```
     pub fn at<T>(&mut self, segment: impl Display, f: impl FnOnce(&mut Path) -> T) -> T {
+        let before = self.enter(segment);
+        let out = f(self);
+        self.leave(before);
+        out
+    }
+
+    /// Adds a segment; [`leave`](Path::leave) with what this returns takes it away.
+    fn enter(&mut self, segment: impl Display) -> usize {
         let n = self.0.len();
         let dot = if n == 0 { "" } else { "." };
         // Writing to a string does not fail.
         let _ = write!(self.0, "{dot}{segment}");
-        let out = f(self);
-        self.0.truncate(n);
-        out
+        n
+    }
+
+    fn leave(&mut self, before: usize) {
+        self.0.truncate(before);
     }
 }
 

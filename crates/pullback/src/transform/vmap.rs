@@ -2,7 +2,7 @@
 
 use super::{Tree, from_leaves};
 use crate::error::{Result, err, or_panic};
-use crate::tape::{Level, with_caller};
+use crate::tape::{Level, entered, with_caller};
 use crate::tensor::{Data, Mapped, Tensor};
 use std::panic::Location;
 
@@ -19,6 +19,7 @@ use std::panic::Location;
 /// let xs = Tensor::from([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 /// assert_eq!(vmap(grad(loss))(&xs).shape(), [3, 2]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
@@ -35,6 +36,7 @@ pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
 /// let y = vmap_axes(f, &[Some(1), None], 0)(&(xs, w));
 /// assert_eq!(y.to_vec::<f64>(), [7.0; 5]);
 /// ```
+#[must_use]
 #[track_caller]
 pub fn vmap_axes<X: Tree, Y: Tree, F: Fn(&X) -> Y>(
     f: F,
@@ -53,6 +55,7 @@ fn run<X: Tree, Y: Tree>(
     out_axis: isize,
     location: &'static Location<'static>,
 ) -> Result<Y> {
+    let _entered = entered(location);
     let leaves = x.leaves();
     let axis = |k: usize| if in_axes.len() == 1 { in_axes[0] } else { in_axes[k] };
     if in_axes.len() != 1 && in_axes.len() != leaves.len() {

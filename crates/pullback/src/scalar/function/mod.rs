@@ -184,6 +184,7 @@ impl Function {
     ///
     /// # Panics
     /// If `x` or `out` has another length than there are inputs or outputs.
+    #[track_caller]
     pub fn try_evaluate_into(&self, x: &[f64], out: &mut [f64]) -> Result<(), OutsideBranch> {
         assert_eq!(x.len(), self.inputs(), "the function has {} inputs", self.inputs());
         assert_eq!(out.len(), self.outputs(), "the function has {} outputs", self.outputs());
@@ -198,6 +199,7 @@ impl Function {
     /// # Panics
     /// If `points` is not a multiple of the number of inputs long, or `out` of another length than there are results. A
     /// function without inputs has as many points as `out` has rows.
+    #[track_caller]
     pub fn try_evaluate_many_into(&self, points: &[f64], out: &mut [f64]) -> Result<(), OutsideBranch> {
         let n = match (self.inputs(), self.outputs()) {
             (0, 0) => 0,

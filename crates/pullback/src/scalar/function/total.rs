@@ -85,6 +85,7 @@ impl Function {
     ///
     /// # Panics
     /// If the two have not the same number of inputs.
+    #[track_caller]
     pub fn join(&self, other: &Function) -> Function {
         assert_eq!(self.inputs(), other.inputs(), "join: both are functions of the same inputs");
         self.extended(|| {
@@ -113,6 +114,7 @@ impl Function {
     ///
     /// # Panics
     /// If the function has fewer inputs than `shared`.
+    #[track_caller]
     pub fn total(&self, shared: usize) -> Total {
         assert!(shared <= self.inputs(), "total: the function has {} inputs", self.inputs());
         let (mut graph, mut outputs) = (self.graph.clone(), Vec::with_capacity(self.outputs()));
@@ -175,6 +177,7 @@ impl Total {
     ///
     /// # Panics
     /// If the lengths do not fit the function, or it has no inputs but shared ones.
+    #[track_caller]
     pub fn try_evaluate_into(
         &self,
         shared: &[f64],
@@ -217,6 +220,7 @@ impl Total {
         own
     }
 
+    #[track_caller]
     fn sums(&self, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
         assert_eq!(shared.len(), self.shared, "the points share {} inputs", self.shared);
         assert_eq!(sums.len(), self.outputs.len(), "the function has {} outputs", self.outputs.len());

@@ -60,6 +60,7 @@ fn neighbours(pattern: &Pattern, v: usize) -> impl Iterator<Item = usize> {
 ///
 /// # Panics
 /// If the pattern is not square.
+#[track_caller]
 pub fn star(pattern: &Pattern) -> Colouring {
     let n = pattern.columns();
     assert_eq!(pattern.rows(), n, "star: a symmetric pattern is square");
@@ -106,6 +107,7 @@ impl Trees {
 ///
 /// # Panics
 /// If the pattern is not square.
+#[track_caller]
 pub fn acyclic(pattern: &Pattern) -> Colouring {
     let n = pattern.columns();
     assert_eq!(pattern.rows(), n, "acyclic: a symmetric pattern is square");

@@ -109,6 +109,7 @@ impl SparseMatrix {
     ///
     /// # Panics
     /// If the vector is not as long as there are columns.
+    #[track_caller]
     pub fn times(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(x.len(), self.columns(), "the vector is as long as a row");
         let mut y = vec![0.0; self.rows()];
@@ -120,6 +121,7 @@ impl SparseMatrix {
     ///
     /// # Panics
     /// If the vector is not as long as there are rows.
+    #[track_caller]
     pub fn transpose_times(&self, x: &[f64]) -> Vec<f64> {
         assert_eq!(x.len(), self.rows(), "the vector is as long as a column");
         let mut y = vec![0.0; self.columns()];

@@ -94,6 +94,7 @@ fn recovery(pattern: &Pattern, colouring: &Colouring) -> Vec<Recovery> {
 }
 
 /// The products of a function `(x, v) -> ..` with the sums of the unit vectors of each colour, a row for each.
+#[track_caller]
 fn products(f: &Function, x: &[f64], colouring: &Colouring) -> Vec<f64> {
     let mut points = Vec::with_capacity(colouring.count * f.inputs());
     for c in 0..colouring.count as u32 {
@@ -104,7 +105,9 @@ fn products(f: &Function, x: &[f64], colouring: &Colouring) -> Vec<f64> {
 }
 
 /// The matrix at `x`, given the plan for it.
+#[track_caller]
 pub(super) fn evaluate(f: &Function, plan: &Plan, x: &[f64]) -> SparseMatrix {
+    assert_eq!(x.len(), f.inputs(), "the function has {} inputs", f.inputs());
     match plan {
         Plan::Columns(pattern, colouring) => {
             let m = pattern.rows();

@@ -18,6 +18,7 @@ impl Pattern {
     ///
     /// # Panics
     /// If a column is not below `columns`.
+    #[track_caller]
     pub fn from_rows(columns: usize, rows: impl IntoIterator<Item = Vec<u32>>) -> Pattern {
         let mut pattern = Pattern { columns, starts: vec![0], indices: Vec::new() };
         for mut row in rows {

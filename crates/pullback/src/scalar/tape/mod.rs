@@ -170,6 +170,7 @@ impl<T: Taped> Recording<'_, T> {
     }
 
     /// The derivative of `y` with respect to the input `x`.
+    #[track_caller]
     pub fn derivative(&self, y: Var<T>, x: Var<T>) -> T {
         let mut d = [T::constant(0.0)];
         self.pullback(&[y], &[T::constant(1.0)], &[x], &mut d);
@@ -177,11 +178,13 @@ impl<T: Taped> Recording<'_, T> {
     }
 
     /// The derivatives of `y` with respect to the inputs `x`, into `gradient`.
+    #[track_caller]
     pub fn gradient(&self, y: Var<T>, x: &[Var<T>], gradient: &mut [T]) {
         self.pullback(&[y], &[T::constant(1.0)], x, gradient);
     }
 
     /// The derivatives of `Σ seeds[k] outputs[k]` with respect to the inputs `x`, into `gradient`.
+    #[track_caller]
     pub fn pullback(&self, outputs: &[Var<T>], seeds: &[T], x: &[Var<T>], gradient: &mut [T]) {
         assert_eq!(outputs.len(), seeds.len(), "pullback: one seed for each output");
         assert_eq!(x.len(), gradient.len(), "pullback: the gradient needs one place for each input");
@@ -200,6 +203,7 @@ impl<T: Taped> Recording<'_, T> {
     ///
     /// Several rows are swept at once. With more outputs than inputs the tape is walked forward instead, several
     /// columns at once.
+    #[track_caller]
     pub fn jacobian(&self, outputs: &[Var<T>], x: &[Var<T>], jacobian: &mut [T]) {
         assert_eq!(
             jacobian.len(),
@@ -305,6 +309,7 @@ impl<T: Taped> Recording<'_, T> {
 
     /// Forgets everything recorded since `position`. Variables made since then must not be used again; unlike after
     /// [`reset`](Self::reset), debug builds do not notice if they are.
+    #[track_caller]
     pub fn rewind(&self, position: Position) {
         self.installed.with(|tape| {
             assert!(

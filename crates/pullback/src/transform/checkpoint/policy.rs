@@ -74,6 +74,7 @@ impl From<Policy> for Keep {
 /// let x = Tensor::scalar(0.5);
 /// assert_eq!(grad(kept)(&x).item(), grad(f)(&x).item());
 /// ```
+#[must_use]
 pub fn name(x: &Tensor, name: &'static str) -> Tensor {
     give_name(x, name);
     x.clone()
@@ -89,6 +90,7 @@ pub fn name(x: &Tensor, name: &'static str) -> Tensor {
 /// let kept = checkpoint_policy(layer, Policy::Products);
 /// assert_eq!(grad(|x: &Tensor| kept(x).sum())(&x).to_vec::<f64>(), grad(|x: &Tensor| layer(x).sum())(&x).to_vec::<f64>());
 /// ```
+#[must_use]
 #[track_caller]
 pub fn checkpoint_policy<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F, keep: impl Into<Keep>) -> impl Fn(&X) -> Y {
     let location = Location::caller();
@@ -109,6 +111,7 @@ fn keeping<X: Tree, Y: Tree>(
     keep: &Keep,
     location: &'static Location<'static>,
 ) -> Result<Y> {
+    let _entered = crate::tape::entered(location);
     let (graph, structure) = graph_of(f, x)?;
     let (graph, captured) = graph.lift();
     let inputs: Vec<&Tensor> = x.leaves().into_iter().chain(&captured).collect();

@@ -21,6 +21,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn associative_scan<X: Tree>(op: impl Fn(&X, &X) -> X, xs: &X) -> X {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run =
         xs.count().and_then(|n| totals(&vmap(|(a, b): &(X, X)| op(a, b)), xs.map(&mut Tensor::clone), n));
     or_panic(run.map_err(|e| e.in_op("associative_scan").at(location)))

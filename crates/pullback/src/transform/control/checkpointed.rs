@@ -34,6 +34,7 @@ pub fn scan_checkpointed<C: Tree, S: Steps, Y: Tree>(
     schedule: Schedule,
 ) -> (C, Y) {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = || {
         let (body, shared, y) = traced_body(&f, init, &steps)?;
         let run = Loop::new(NAME, body, steps.count()?, schedule)?;
@@ -65,6 +66,7 @@ where
     F: Fn(&C, &S::Item) -> (C, Y) + Send + Sync + 'static,
 {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = || {
         let n = steps.count()?;
         let item = steps.item(&empty_slices(&steps.stacked()));

@@ -30,6 +30,7 @@ pub fn cond<X: Tree, Y: Tree>(
     x: &X,
 ) -> Y {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = known(condition).and_then(|known| match known {
         Known::One(true) => Ok(then(x)),
         Known::One(false) => Ok(otherwise(x)),
@@ -54,6 +55,7 @@ pub fn cond<X: Tree, Y: Tree>(
 #[track_caller]
 pub fn switch<X: Tree, Y: Tree>(index: &Tensor, branches: &[&dyn Fn(&X) -> Y], x: &X) -> Y {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let index = match index.dtype().is_int() && index.rank() == 0 && !branches.is_empty() {
         true => index,
         false => {
@@ -64,7 +66,7 @@ pub fn switch<X: Tree, Y: Tree>(index: &Tensor, branches: &[&dyn Fn(&X) -> Y], x
                 index.shape(),
                 branches.len()
             );
-            panic!("{}", e.in_op("switch").at(location))
+            or_panic(Err(e.in_op("switch").at(location)))
         }
     };
     choose(index, 0, branches, x)

@@ -29,6 +29,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn scan<C: Tree, S: Steps, Y: Tree>(f: impl Fn(&C, &S::Item) -> (C, Y), init: &C, steps: S) -> (C, Y) {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     or_panic(run(&f, init, &steps, location).map_err(|e| e.in_op("scan").at(location)))
 }
 

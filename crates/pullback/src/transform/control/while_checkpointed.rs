@@ -39,6 +39,7 @@ pub fn while_loop_checkpointed<C: Tree>(
     slots: usize,
 ) -> C {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = || {
         let (step, mut shared, ()) = traced_body(&|state: &C, _: &()| (body(state), ()), init, &max)?;
         let (graph, captured) = graph_of(&condition, init)?.0.lift();
@@ -76,6 +77,7 @@ pub fn while_loop_checkpointed_dynamic<C: Tree + Send + Sync + 'static>(
     slots: usize,
 ) -> C {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = || {
         if init.leaves().into_iter().any(is_placeholder) {
             return masked(max, &condition, &body, init, Some(Schedule::Online { slots }));

@@ -27,6 +27,7 @@ const ENDLESS: usize = 10_000_000;
 #[track_caller]
 pub fn while_loop<C: Tree>(condition: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C) -> C {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = run(ENDLESS, &condition, &body, init).and_then(|last| {
         last.ok_or_else(|| {
             err!(
@@ -56,6 +57,7 @@ pub fn while_loop_bounded<C: Tree>(
     init: &C,
 ) -> C {
     let location = Location::caller();
+    let _entered = crate::tape::entered(location);
     let run = run(max, &condition, &body, init).and_then(|last| match last {
         Some(last) => Ok(last),
         None => masked(max, &condition, &body, init, None),
@@ -104,7 +106,7 @@ pub(super) fn masked<C: Tree>(
     let step = |state: &C, _: &()| {
         let next = body(state);
         let next = same_carry(state, &next).and_then(|()| select(&condition(state), &next, state));
-        (or_panic(next), ())
+        (or_panic(next.map_err(|e| e.in_op("while_loop"))), ())
     };
     let (last, ()) = match schedule {
         None => scan(step, init, max),

@@ -37,6 +37,7 @@ type TreeRule<X, Y, A, B> = Arc<dyn Fn(&X, &Y, &A) -> B + Send + Sync>;
 /// let g = grad(|x: &Tensor| softplus.call(x))(&Tensor::scalar(1000.0));
 /// assert_eq!(g.item(), 1.0);
 /// ```
+#[must_use]
 pub fn custom_rule<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y + Send + Sync + 'static) -> CustomRule<X, Y> {
     CustomRule { f: Arc::new(f), pullback: None, pushforward: None, batching: None }
 }
@@ -82,6 +83,7 @@ where
     Y: Tree + Send + Sync + 'static,
 {
     /// The pullback: from the input, the output and the cotangent of the output to the cotangent of the input, in which it is linear.
+    #[must_use]
     pub fn pullback(mut self, rule: impl Fn(&X, &Y, &Y) -> X + Send + Sync + 'static) -> Self {
         self.pullback = Some(Arc::new(rule));
         self
@@ -96,12 +98,14 @@ where
     /// // The pullback is its transpose.
     /// assert_eq!(grad(|x: &Tensor| cube.call(x))(&Tensor::scalar(2.0)).item(), 12.0);
     /// ```
+    #[must_use]
     pub fn pushforward(mut self, rule: impl Fn(&X, &Y, &X) -> Y + Send + Sync + 'static) -> Self {
         self.pushforward = Some(Arc::new(rule));
         self
     }
 
     /// The function on many examples at once, which lie along the first axis of every tensor of the input and of the output.
+    #[must_use]
     pub fn batching(mut self, f: impl Fn(&X) -> Y + Send + Sync + 'static) -> Self {
         self.batching = Some(Arc::new(f));
         self
@@ -111,6 +115,7 @@ where
     #[track_caller]
     pub fn call(&self, x: &X) -> Y {
         let location = Location::caller();
+        let _entered = crate::tape::entered(location);
         let y = crate::tape::with_caller(location, || self.apply(x));
         or_panic(y.map_err(|e| e.in_op("custom_rule").at(location)))
     }
@@ -122,10 +127,12 @@ where
     /// let f = custom_rule(|x: &Tensor| x.square()).pullback(|x, _, g| g * x * 2.0).into_fn();
     /// assert_eq!(grad(grad(f))(&Tensor::scalar(3.0)).item(), 2.0);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn into_fn(self) -> impl Fn(&X) -> Y {
         let location = Location::caller();
         move |x| {
+            let _entered = crate::tape::entered(location);
             let y = crate::tape::with_caller(location, || self.apply(x));
             or_panic(y.map_err(|e| e.in_op("custom_rule").at(location)))
         }
