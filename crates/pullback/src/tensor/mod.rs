@@ -13,6 +13,7 @@ mod operand;
 mod operators;
 mod random;
 mod slicing;
+mod typed;
 
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, replay};

@@ -5,6 +5,7 @@ use crate::dtype::{DType, Scalar};
 use crate::error::{Result, err};
 use crate::ops::{Broadcast, Cast};
 use crate::shape::Shape;
+use crate::tape::refuses_promotion;
 use std::borrow::Cow;
 
 /// A tensor, a reference to one, or a Rust number. Methods take `impl Into<Operand>`.
@@ -46,6 +47,15 @@ macro_rules! numbers {
 numbers!(f64, f32, i64, i32, u8, usize, bool);
 
 impl<'a> Operand<'a> {
+    /// The tensor, if it is one.
+    pub(crate) fn as_tensor(&self) -> Option<&Tensor> {
+        match self {
+            Operand::Borrowed(t) => Some(t),
+            Operand::Owned(t) => Some(t),
+            Operand::Number(_) => None,
+        }
+    }
+
     /// The operand as a tensor; a number takes the type and shape of `like`.
     pub(crate) fn tensor_like(self, like: &Tensor) -> Result<Cow<'a, Tensor>> {
         match self {
@@ -78,6 +88,21 @@ pub(crate) fn literal(v: Scalar, like: &Tensor) -> Result<Tensor> {
     Ok(Tensor::full_of(v, like.dtype(), like.node().shape.clone()))
 }
 
+/// An error if operands of different types would both become `to`, and [`strict_dtypes`](crate::strict_dtypes) is on.
+pub(crate) fn check_dtypes(a: &Tensor, b: &Tensor, to: DType) -> Result<()> {
+    if a.dtype() == b.dtype() || !refuses_promotion() {
+        return Ok(());
+    }
+    Err(err!(
+        DType,
+        "{} {:?} and {} {:?} would both become {to}; cast one of them, or make it of the other's type, as DType::F32.tensor(..) does",
+        a.dtype(),
+        a.shape(),
+        b.dtype(),
+        b.shape()
+    ))
+}
+
 /// Two tensors brought to a common type and shape.
 #[track_caller]
 pub(crate) fn align<'a>(
@@ -88,6 +113,7 @@ pub(crate) fn align<'a>(
         return Ok((a, b));
     }
     let dtype = DType::promote(a.dtype(), b.dtype());
+    check_dtypes(&a, &b, dtype)?;
     let shape = Shape::broadcast(a.shape(), b.shape())?;
     Ok((conform(a, dtype, &shape)?, conform(b, dtype, &shape)?))
 }

@@ -5,7 +5,7 @@
 
 use super::data::{Bits, Data};
 use super::methods::binary;
-use super::operand::literal;
+use super::operand::{check_dtypes, literal};
 use super::{Operand, Tensor, bind};
 use crate::backend::cpu::map;
 use crate::backend::cpu::view::View;
@@ -130,10 +130,12 @@ impl Tensor {
     /// is a new one, and whoever held the old value keeps it. Under `no_grad` a parameter stays a parameter.
     #[track_caller]
     fn assign<M: map::Map2 + Primitive>(&mut self, op: M, b: Operand) -> Result<()> {
-        let b = match b {
-            Operand::Borrowed(t) if t.dtype() != self.dtype() => Operand::Owned(t.try_cast(self.dtype())?),
-            Operand::Owned(t) if t.dtype() != self.dtype() => Operand::Owned(t.try_cast(self.dtype())?),
-            b => b,
+        let b = match b.as_tensor() {
+            Some(t) if t.dtype() != self.dtype() => {
+                check_dtypes(self, t, self.dtype())?;
+                Operand::Owned(t.try_cast(self.dtype())?)
+            }
+            _ => b,
         };
         if self.absorb::<M>(&b) {
             return Ok(());

@@ -1,6 +1,7 @@
 //! Slices by ranges, steps, positions and new axes.
 
 use super::methods::whole;
+use super::operand::check_dtypes;
 use super::{Data, Operand, Tensor, bind};
 use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
@@ -174,6 +175,7 @@ impl Tensor {
     /// assert_eq!(x.slice((.., 1..3)).shape(), [3, 2]);
     /// assert_eq!(x.slice((NewAxis, 0)).shape(), [1, 4]);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn slice(&self, ranges: impl IntoRanges) -> Tensor {
         or_panic(self.try_slice(ranges))
@@ -194,6 +196,7 @@ impl Tensor {
     /// use pullback::prelude::*;
     /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).get(-1).to_vec::<f64>(), [3.0, 4.0]);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn get(&self, at: isize) -> Tensor {
         or_panic(self.try_get(at))
@@ -235,6 +238,7 @@ impl Tensor {
             }
             other => other.into_tensor(),
         };
+        check_dtypes(self, &part, self.dtype()).map_err(named)?;
         let part = part.try_cast(self.dtype())?.try_broadcast_to(shape).map_err(named)?;
         let taken: Shape = region.axes.iter().map(|a| a.2).collect();
         let part = part.try_reshape(&taken)?;

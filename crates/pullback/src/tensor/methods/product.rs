@@ -7,7 +7,7 @@ use crate::error::{Result, Within, err, or_panic};
 use crate::ops::*;
 use crate::shape::{Shape, axis};
 use crate::tape::caller;
-use crate::tensor::operand::conform;
+use crate::tensor::operand::{check_dtypes, conform};
 use crate::tensor::{Tensor, bind};
 use std::borrow::Cow;
 
@@ -47,6 +47,7 @@ fn matmul(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     let (m, n) = (left.rank() - 2, right.rank() - 2);
     let batch = Shape::broadcast(&left.shape()[..m], &right.shape()[..n]).map_err(|_| misfit())?;
     let dtype = DType::promote(a.dtype(), b.dtype());
+    check_dtypes(a, b, dtype)?;
     let full = |matrix: &[usize]| -> Shape { batch.iter().chain(matrix).copied().collect() };
     let lhs = conform(Cow::Borrowed(&left), dtype, &full(&left.shape()[m..]))?;
     let rhs = conform(Cow::Borrowed(&right), dtype, &full(&right.shape()[n..]))?;
