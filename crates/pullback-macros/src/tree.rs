@@ -116,10 +116,7 @@ impl Shape {
         let parts = || self.parts.iter().filter(|p| !p.skipped);
         let pattern = parts().map(|Part { member, variable, .. }| quote!(#member: #variable,));
         let visits = parts().map(|Part { member, variable, ty, .. }| {
-            let segment = match member {
-                Member::Named(name) => name.unraw().to_string(),
-                Member::Unnamed(index) => index.index.to_string(),
-            };
+            let segment = segment(member);
             let visit = at(ty, quote!(::pullback::Tree), quote!(visit));
             quote!(path.at(#segment, |path| #visit(#variable, path, f));)
         });
@@ -144,18 +141,27 @@ impl Shape {
     /// What is not a tensor: the variant, what the fields write, and skipped fields if they can be shown.
     fn statics(&self) -> TokenStream {
         let path = &self.path;
-        let tag = path.to_string();
+        let tag = path.to_string().replace("Self :: ", "");
         let pattern = self.parts.iter().map(|Part { member, variable, .. }| quote!(#member: #variable,));
         let notes = self.parts.iter().map(|Part { member, variable, ty, skipped }| {
             if *skipped {
-                let name = quote!(#member).to_string();
+                let name = segment(member);
                 quote!((&::pullback::Probe(#variable)).note(#name, out);)
             } else {
                 let statics = at(ty, quote!(::pullback::Tree), quote!(statics));
-                quote!(#statics(#variable, out);)
+                let segment = segment(member);
+                quote!(out.at(#segment, |out| #statics(#variable, out));)
             }
         });
-        quote!(#path { #(#pattern)* } => { out.note(&#tag); #(#notes)* })
+        quote!(#path { #(#pattern)* } => { out.note(&::core::format_args!(#tag)); #(#notes)* })
+    }
+}
+
+/// The name of a field in a path.
+fn segment(member: &Member) -> String {
+    match member {
+        Member::Named(name) => name.unraw().to_string(),
+        Member::Unnamed(index) => index.index.to_string(),
     }
 }
 

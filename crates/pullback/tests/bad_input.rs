@@ -333,3 +333,112 @@ fn operators_panic_with_the_same_words() {
     assert_eq!(words(&said), words(&tried));
     assert!(said.contains(&format!("bad_input.rs:{line}:")), "{said}");
 }
+
+#[test]
+fn labels_that_are_no_classes() {
+    let logits = zeros([2, 3]);
+    refused(
+        logits.try_cross_entropy(&Tensor::from([0i64, 5])),
+        ErrorKind::Index,
+        &["cross_entropy", "label 5", "position 1", "has 3", "from 0"],
+    );
+    for one_hot in [Tensor::from([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), Tensor::from([[1i64, 0, 0], [0, 0, 1]])]
+    {
+        refused(
+            logits.try_cross_entropy(&one_hot),
+            ErrorKind::Shape,
+            &["cross_entropy", "one-hot", "labels.argmax(-1)", "log_softmax"],
+        );
+    }
+    // What the message advises is the same number.
+    let (x, p) = (Tensor::from([[0.5, -1.0, 2.0]]), Tensor::from([[0.0, 1.0, 0.0]]));
+    let advised = -(&p * x.log_softmax(-1)).sum_axes(-1);
+    assert!(advised.is_close(&x.cross_entropy(&p.argmax(-1)), 1e-14, 0.0));
+}
+
+#[test]
+fn branches_that_do_not_agree() {
+    let both = |x: &Tensor| cond(&x.sum().gt(0.0), |x: &Tensor| x.clone(), |x| x.sum(), x);
+    let e = refused(
+        pullback::try_trace(both, &zeros([2])),
+        ErrorKind::Shape,
+        &["cond: the branches return a result of f64 [2] and of f64 []"],
+    );
+    assert_eq!(e.op(), Some("cond"));
+    let pairs =
+        |x: &Tensor| cond(&x.sum().gt(0.0), |x: &Tensor| (x.clone(), x.sum()), |x| (x.clone(), x.clone()), x);
+    refused(pullback::try_trace(pairs, &zeros([2])), ErrorKind::Shape, &["cond: the branches return `1` of"]);
+}
+
+/// A parameter that was updated outside of `no_grad` is no leaf any more, and has no gradient: the classic slip.
+#[test]
+fn the_gradient_of_a_value_that_an_update_made_a_non_leaf() {
+    use ErrorKind::Gradient;
+    let mut w = Tensor::scalar(3.0).requires_grad();
+    refused(w.try_grad(), Gradient, &["grad", "no backward pass"]);
+    w.square().backward();
+    assert_eq!(w.try_grad().unwrap().item(), 6.0);
+    let line = line!() + 1;
+    w = &w - w.grad().unwrap() * 0.1;
+    w.square().backward();
+    let place = format!("sub at {}:{line}:", file!());
+    refused(w.try_grad(), Gradient, &["not a leaf", &place, "no_grad", "requires_grad()", "retain_grad()"]);
+    refused(zeros([2]).try_grad(), Gradient, &["does not depend on anything that requires a gradient"]);
+    let mut w = Tensor::scalar(3.0).requires_grad();
+    for _ in 0..2 {
+        w.square().backward();
+        let g = w.try_grad().unwrap();
+        no_grad(|| w -= g * 0.1);
+        w.zero_grad();
+    }
+    assert!((w.item() - 1.92).abs() < 1e-12);
+}
+
+#[test]
+fn mixed_types_are_found_in_strict_mode() {
+    use ErrorKind::DType as Kind;
+    let (x, y) = (DType::F32.ones([2]), Tensor::from([0.1, 0.2]));
+    let words = ["f32 [2] and f64 [2] would both become f64", "DType::F32.tensor"];
+    strict_dtypes(|| {
+        refused(x.try_mul(&y), Kind, &[&["mul"][..], &words].concat());
+        refused(x.try_maximum(&y), Kind, &[&["maximum"][..], &words].concat());
+        refused(x.try_gt(&y), Kind, &[&["gt"][..], &words].concat());
+        refused(x.try_matmul(&y), Kind, &[&["matmul"][..], &words].concat());
+        refused(Tensor::try_where(&x.gt(0.0), &x, &y), Kind, &[&["where"][..], &words].concat());
+        refused(x.clone().try_add_assign(&y), Kind, &["add", "would both become f32"]);
+        refused(x.clone().try_slice_assign(0, &y.get(0)), Kind, &["slice_assign", "would both become f32"]);
+        refused(x.try_add(&Tensor::from([1i64, 2])), Kind, &["add", "i64"]);
+    });
+    assert_eq!((&x * &y).dtype(), DType::F64, "outside, types are promoted");
+}
+
+/// A model of f32 is of f32 throughout, derivatives and all: nothing inside of the library mixes types.
+#[test]
+fn an_f32_model_stays_f32_in_strict_mode() {
+    let dtype = DType::F32;
+    let [a, b, c] = Key::new(3).split();
+    let model = (dtype.randn(a, [4, 8]) * 0.5, dtype.zeros([8]), dtype.uniform(b, [8, 3]));
+    let (x, labels) = (dtype.randn(c, [5, 4]), Tensor::from([0i64, 2, 1, 1, 0]));
+    let loss = |(w, b, v): &(Tensor, Tensor, Tensor)| {
+        let h = (x.matmul(w) + b).tanh();
+        let h = (&h - h.mean_axes(0)) / (h.var_axes(0) + 1e-3).sqrt();
+        let gated = Tensor::where_(&h.gt(0.0), &h.gelu(), &(&h * 0.1));
+        let y = gated.matmul(v);
+        y.cross_entropy(&labels).mean()
+            + y.softmax(-1).max_axes(-1).sum() * 0.01
+            + w.norm() * dtype.full([], 0.1)
+    };
+    strict_dtypes(|| {
+        let (value, g) = value_and_grad(loss)(&model);
+        assert_eq!(value.dtype(), dtype);
+        assert!(g.leaves().iter().all(|g| g.dtype() == dtype));
+        let along = hvp(loss, &model, &g);
+        assert!(along.leaves().iter().all(|g| g.dtype() == dtype));
+        let compiled = compile(value_and_grad(loss)).call(&model);
+        assert!(compiled.0.is_close(&value, 1e-5, 0.0));
+    });
+    assert_eq!(dtype.eye(2).to_vec::<f32>(), [1.0, 0.0, 0.0, 1.0]);
+    assert_eq!(dtype.linspace(0.0, 1.0, 3).to_vec::<f32>(), [0.0, 0.5, 1.0]);
+    assert!(message(|| DType::I64.full([2], 0.5)).contains("0.5 does not fit i64"));
+    assert!(message(|| DType::I64.randn(Key::new(1), [2])).contains("i64"));
+}

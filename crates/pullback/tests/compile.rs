@@ -219,3 +219,62 @@ fn threads_share_a_compiled_function() {
         }
     });
 }
+
+/// A learning rate in the tree traces the function anew each time it changes; the reason must lead to it.
+#[test]
+fn the_reason_for_a_new_trace_names_what_has_changed() {
+    #[derive(Clone, Tree)]
+    enum Kind {
+        Plain,
+        Scaled(f64),
+    }
+    #[derive(Clone, Tree)]
+    struct Step {
+        w: Tensor,
+        lr: f64,
+        kind: Kind,
+        layers: Vec<(Tensor, usize)>,
+        #[tree(skip)]
+        label: String,
+    }
+    let f = compile(|s: &Step| match s.kind {
+        Kind::Plain => &s.w * s.lr,
+        Kind::Scaled(by) => &s.w * by,
+    });
+    let x = Tensor::zeros([2]);
+    let start =
+        Step { w: x.clone(), lr: 0.1, kind: Kind::Plain, layers: vec![(x.clone(), 3)], label: "a;b".into() };
+    let reason = |change: &dyn Fn(&mut Step)| {
+        f.call(&start);
+        let mut next = start.clone();
+        change(&mut next);
+        f.call(&next);
+        f.reasons().last().unwrap().clone()
+    };
+    assert_eq!(reason(&|s| s.lr = 0.2), "`.lr` was 0.1 and is 0.2: put a number that changes into a tensor");
+    assert_eq!(
+        reason(&|s| s.layers[0].1 = 4),
+        "`.layers.0.1` was 3 and is 4: put a number that changes into a tensor"
+    );
+    assert_eq!(reason(&|s| s.kind = Kind::Scaled(2.0)), "`.kind` was Plain and is Scaled");
+    assert_eq!(reason(&|s| s.label = "b;a".into()), "`.label` was \"a;b\" and is \"b;a\"");
+    assert_eq!(
+        reason(&|s| s.layers.push((x.clone(), 3))),
+        "the input has 3 tensors, and had 2: `.layers.len()` was 1 and is 2"
+    );
+    let g = compile(|(x, lr): &(Tensor, f64)| x * *lr);
+    g.call(&(x.clone(), 0.5));
+    g.call(&(x.clone(), -0.5));
+    assert_eq!(g.reasons(), ["`.1` was 0.5 and is -0.5: put a number that changes into a tensor"]);
+}
+
+/// An f64 that has come into a model of f32 shows as a second trace.
+#[test]
+fn the_reason_for_a_new_trace_says_that_a_type_was_widened() {
+    let f = compile(|x: &Tensor| x.exp());
+    f.call(&Tensor::full([2], 1f32));
+    f.call(&Tensor::zeros([2]));
+    let reason = &f.reasons()[0];
+    assert!(reason.starts_with("the input is f64[2], and was f32[2]: "), "{reason}");
+    assert!(reason.contains("strict_dtypes"), "{reason}");
+}

@@ -314,7 +314,7 @@ mod printing {
     #[test]
     fn values_inside_transforms_print_too() {
         let seen = std::sync::Mutex::new(String::new());
-        jvp(
+        let _ = jvp(
             |x: &Tensor| {
                 *seen.lock().unwrap() = x.to_string();
                 x.clone()
@@ -566,4 +566,21 @@ fn repeated_numbers_are_reduced_at_once() {
     assert_eq!(dense.sum().item(), Tensor::full([3], 3.0).sum().item());
     let g = grad(|x: &Tensor| (x.broadcast_to([1000, 3]) * 2.0).mean())(&Tensor::from([1.0, 2.0, 3.0]));
     assert!(g.is_close(&Tensor::full([3], 2.0 / 3.0), 1e-14, 0.0), "{g}");
+}
+
+/// `{:.3}` gives what was asked for: a loss is printed like any number.
+#[test]
+fn format_precision_is_obeyed() {
+    let two = Tensor::scalar(2.0);
+    assert_eq!(format!("{two:.3}"), "2.000");
+    assert_eq!(format!("{:.3}", Tensor::scalar(1e-7)), "0.000");
+    assert_eq!(format!("{:.3}", Tensor::scalar(-123456.789012)), "-123456.789");
+    assert_eq!(format!("{:.0}", Tensor::scalar(1.7)), "2");
+    assert_eq!(format!("{:.3}", Tensor::scalar(0.1f32)), "0.100");
+    assert_eq!(format!("{two:8.3}|{two:<8.3}|{two:+.1}"), "   2.000|2.000   |+2.0");
+    assert_eq!(format!("{:>5}|{:<5}|", two, Tensor::scalar(7i64)), "  2.0|7    |");
+    assert_eq!(format!("{two:.2?}"), "Tensor(2.00, f64, [])");
+    assert_eq!(format!("{:.3}", Tensor::from([1000.123456, 0.5])), "[1000.123    0.5  ]");
+    assert_eq!(format!("{:.3}", Tensor::from([1e-7, 2.0])), "[0. 2.]");
+    assert_eq!(format!("{}", Tensor::from([1e-7, 2.0])), "[1.e-07 2.e+00]");
 }

@@ -5,7 +5,7 @@ use super::elementwise::needs_float;
 use super::*;
 use crate::backend::cpu::rows;
 use crate::dtype::with_float;
-use crate::error::err;
+use crate::error::{Error, err};
 use smallvec::smallvec;
 
 fn rows_of_floats(x: &[Arg]) -> Result<Aval> {
@@ -195,6 +195,15 @@ impl Primitive for LogSoftmaxPullback {
 
 fn check_labels(x: &[Arg]) -> Result<()> {
     let (logits, labels) = (x[0], x[1]);
+    if labels.shape == logits.shape {
+        return Err(err!(
+            Shape,
+            "labels of {} {:?} look like one-hot rows or probabilities, but one class number (i64) for each row is needed; use \
+             labels.argmax(-1), or for probabilities -(labels * logits.log_softmax(-1)).sum_axes(-1)",
+            labels.dtype,
+            labels.shape
+        ));
+    }
     if labels.dtype != DType::I64 {
         return Err(err!(DType, "labels must be i64, got {}; use .cast(DType::I64)", labels.dtype));
     }
@@ -207,6 +216,14 @@ fn check_labels(x: &[Arg]) -> Result<()> {
         ));
     }
     Ok(())
+}
+
+fn not_a_class(label: i64, position: usize, logits: &[usize]) -> Error {
+    let n = logits.last().copied().unwrap_or(0);
+    err!(
+        Index,
+        "label {label} (at position {position}) is not a class: the last axis of the logits has {n}, numbered from 0"
+    )
 }
 
 /// `ln Σ exp(x) - x[label]` for each row.
@@ -225,7 +242,7 @@ impl Primitive for CrossEntropy {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_float!(x[0].dtype, T => rows::cross_entropy::<T>(x[0].view(), x[1].view(), out.fill()))
-            .map_err(|e| err!(Index, "label {} (at position {}) is not a class", e.value, e.position))
+            .map_err(|e| not_a_class(e.value, e.position, x[0].shape))
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -274,7 +291,7 @@ impl Primitive for CrossEntropyPullback {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_float!(x[0].dtype, T => rows::cross_entropy_pullback::<T>(x[0].view(), x[1].view(), x[2].view(), out.fill()))
-            .map_err(|e| err!(Index, "label {} (at position {}) is not a class", e.value, e.position))
+            .map_err(|e| not_a_class(e.value, e.position, x[0].shape))
     }
 
     /// With h the cotangent: `dx` is the softmax Jacobian applied to `h g`, and `dg = Σ h (softmax(x) - onehot)`.

@@ -18,6 +18,7 @@ impl Tensor {
     /// (&x * &x).backward();
     /// assert_eq!(x.grad().unwrap().item(), 6.0);
     /// ```
+    #[must_use = "it returns the leaf, and leaves this tensor as it was"]
     #[track_caller]
     pub fn requires_grad(&self) -> Tensor {
         or_panic(self.try_requires_grad())
@@ -63,9 +64,46 @@ impl Tensor {
         self.node().record.is_none() || self.node().leaf_of == AMBIENT
     }
 
-    /// The gradient gathered so far, or `None` if no backward pass has arrived here since [`zero_grad`](Tensor::zero_grad).
+    /// The gradient gathered so far, or `None` if no backward pass has arrived here since [`zero_grad`](Tensor::zero_grad), as in a value
+    /// that is not a leaf: [`try_grad`](Tensor::try_grad) says why there is none.
+    #[must_use]
     pub fn grad(&self) -> Option<Tensor> {
         self.node().leaf.get()?.grad()
+    }
+
+    /// [`grad`](Tensor::grad), with an error that says why there is none.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let mut w = Tensor::scalar(3.0).requires_grad();
+    /// w.square().backward();
+    /// w = &w - w.try_grad()? * 0.1; // recorded, so that this `w` is computed from the first
+    /// w.square().backward();
+    /// let e = w.try_grad().unwrap_err();
+    /// assert!(e.to_string().contains("sub at ") && e.to_string().contains("no_grad"), "{e}");
+    /// # Ok::<(), pullback::Error>(())
+    /// ```
+    #[track_caller]
+    pub fn try_grad(&self) -> Result<Tensor> {
+        if let Some(g) = self.grad() {
+            return Ok(g);
+        }
+        let e = match &self.node().record {
+            _ if !self.needs_grad() => return Err(not_connected("grad")),
+            Some(r) if !self.is_leaf() => err!(
+                Gradient,
+                "this is not a leaf: it was made by {} at {}, and gradients are gathered in leaves; an update of a parameter goes inside of \
+                 no_grad(|| ..), with an operator such as `-=`, or call requires_grad() on the new value; for the gradient of a value on \
+                 the way call retain_grad() before backward()",
+                r.op.name(),
+                crate::tape::users_line(r.location)
+            ),
+            _ => err!(
+                Gradient,
+                "no backward pass has arrived here yet, or not since zero_grad(); call backward() on a loss that depends on this"
+            ),
+        };
+        Err(e.in_op("grad").at(caller()))
     }
 
     /// Forgets the gradient.
@@ -88,7 +126,7 @@ impl Tensor {
     #[track_caller]
     pub fn retain_grad(&self) {
         if !self.needs_grad() {
-            panic!("{}", not_connected("retain_grad"));
+            or_panic(Err(not_connected("retain_grad")))
         }
         self.watched().retain();
     }
@@ -106,12 +144,13 @@ impl Tensor {
     #[track_caller]
     pub fn on_grad(&self, f: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static) -> Hook {
         if !self.needs_grad() {
-            panic!("{}", not_connected("on_grad"));
+            or_panic(Err(not_connected("on_grad")))
         }
         self.watched().add_hook(Arc::new(f))
     }
 
     /// The same value, cut off from everything it was computed from, for every transform.
+    #[must_use]
     #[track_caller]
     pub fn detach(&self) -> Tensor {
         if self.node().deps.is_empty() && self.data().frame() == 0 {
@@ -257,6 +296,7 @@ fn gather(link: &Link, g: &Tensor) -> Result<Walk> {
 /// assert_eq!(g[0].as_ref().unwrap().item(), 4.0);
 /// assert!(g[1].is_none() && x.grad().is_none());
 /// ```
+#[must_use]
 #[track_caller]
 pub fn grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Vec<Option<Tensor>> {
     or_panic(try_grad_of(loss, inputs))

@@ -34,12 +34,16 @@ impl Tensor {
         let shown = if summary { self.edges() } else { self.stripped() };
         let values = shown.scalars();
         if self.rank() == 0 {
-            return f.write_str(&single(values[0], self.dtype(), f.precision()));
+            return match values[0] {
+                // As many digits as the format asks for, as Rust writes its own numbers.
+                Scalar::F64(v) if f.precision().is_some() => fmt::Display::fmt(&v, f),
+                v => f.pad(&single(v, self.dtype())),
+            };
         }
         if values.is_empty() {
             return f.write_str("[]");
         }
-        let texts = texts(&values, self.dtype(), f.precision().unwrap_or(PRECISION));
+        let texts = texts(&values, self.dtype(), f.precision());
         let width = texts.iter().map(String::len).max().unwrap_or(0);
         let mut cells = texts.iter().map(|t| format!("{t:>width$}"));
         write_axis(f, self.shape(), summary, 1, &mut cells)
@@ -132,10 +136,10 @@ fn plain(v: Scalar) -> Result<String, f64> {
 }
 
 /// A number that stands alone, as Python's `str` has it.
-fn single(v: Scalar, dtype: DType, precision: Option<usize>) -> String {
+fn single(v: Scalar, dtype: DType) -> String {
     plain(v).unwrap_or_else(|v| {
         let scientific = v != 0.0 && !(1e-4..1e16).contains(&v.abs());
-        let d = Decimal::new(v, dtype, scientific, precision.unwrap_or(usize::MAX));
+        let d = Decimal::new(v, dtype, scientific, usize::MAX);
         match (scientific, d.fraction.is_empty()) {
             (false, true) => format!("{}.0", d.whole),
             (false, false) => format!("{}.{}", d.whole, d.fraction),
@@ -145,11 +149,13 @@ fn single(v: Scalar, dtype: DType, precision: Option<usize>) -> String {
     })
 }
 
-/// Numbers with their points below each other; all with exponents if they differ much in size.
-fn texts(values: &[Scalar], dtype: DType, precision: usize) -> Vec<String> {
+/// Numbers with their points below each other; all with exponents if they differ much in size and no precision was asked for.
+fn texts(values: &[Scalar], dtype: DType, precision: Option<usize>) -> Vec<String> {
     let sizes = || values.iter().filter_map(|&v| plain(v).err()).map(f64::abs).filter(|&v| v > 0.0);
     let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
-    let scientific = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;
+    let uneven = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;
+    let scientific = uneven && precision.is_none();
+    let precision = precision.unwrap_or(PRECISION);
     let numbers: Vec<Result<String, Decimal>> =
         values.iter().map(|&v| plain(v).map_err(|v| Decimal::new(v, dtype, scientific, precision))).collect();
     let most =

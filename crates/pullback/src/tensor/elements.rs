@@ -13,6 +13,7 @@ impl Tensor {
     /// use pullback::prelude::*;
     /// assert_eq!(Tensor::from([[3]]).item(), 3.0);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn item(&self) -> f64 {
         or_panic(self.try_item())
@@ -35,6 +36,7 @@ impl Tensor {
     /// use pullback::prelude::*;
     /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).at([1, -2]), 3.0);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn at<const N: usize>(&self, position: [isize; N]) -> f64 {
         if N != self.rank() {
@@ -53,6 +55,7 @@ impl Tensor {
     /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
     /// assert_eq!(x.t().to_vec::<f32>(), [1.0, 3.0, 2.0, 4.0]);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
         or_panic(self.concrete().map_err(|e| e.in_op("to_vec")));
@@ -71,6 +74,7 @@ impl Tensor {
     /// assert!(x.is_close(&(&x + 1e-9), 1e-6, 0.0));
     /// assert!(!x.is_close(&(&x + 1e-3), 1e-6, 0.0));
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn is_close(&self, other: &Tensor, relative: f64, absolute: f64) -> bool {
         let near = |(a, b): (f64, f64)| a == b || (a - b).abs() <= absolute + relative * b.abs();

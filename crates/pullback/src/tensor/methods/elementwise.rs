@@ -152,6 +152,7 @@ impl Tensor {
     /// Tensor::where_(&x.gt(0.0), &x.sqrt(), 0.0).sum().backward();
     /// assert_eq!(x.grad().unwrap().to_vec::<f64>(), [0.0, 0.25]);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn where_<'a>(mask: &Tensor, a: impl Into<Operand<'a>>, b: impl Into<Operand<'a>>) -> Tensor {
         or_panic(Tensor::try_where(mask, a, b))

@@ -204,6 +204,7 @@ impl Tensor {
     /// let (a, b) = (Tensor::from([1.0, 2.0]), Tensor::from([3.0]));
     /// assert_eq!(Tensor::concat(&[&a, &b], 0).to_vec::<f64>(), [1.0, 2.0, 3.0]);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn concat<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Tensor {
         or_panic(Tensor::try_concat(parts, at))
@@ -225,6 +226,7 @@ impl Tensor {
     /// let (a, b) = (Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0]));
     /// assert_eq!(Tensor::stack(&[a, b], 1).to_vec::<f64>(), [1.0, 3.0, 2.0, 4.0]);
     /// ```
+    #[must_use]
     #[track_caller]
     pub fn stack<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Tensor {
         or_panic(Tensor::try_stack(parts, at))

@@ -17,6 +17,7 @@ macro_rules! methods {
         impl Tensor {
             $(
                 $(#[$doc])*
+                #[must_use]
                 #[track_caller]
                 pub fn $name$(<$l>)?(&$self $(, $arg: $t)*) -> $out {
                     or_panic($self.$try($($arg),*))

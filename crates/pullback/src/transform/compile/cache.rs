@@ -1,6 +1,7 @@
 //! What a compiled function keeps: a graph for each signature of its inputs.
 
 use super::run::Compiled;
+use crate::DType;
 use crate::error::{Result, err};
 use crate::ops::Aval;
 use crate::tensor::Tensor;
@@ -31,16 +32,37 @@ impl Signature {
 
     /// What is new here, in words.
     fn difference<X: Tree>(&self, before: &Signature, x: &X) -> String {
-        if self.avals.len() != before.avals.len() {
-            return format!("the input has {} tensors, and had {}", self.avals.len(), before.avals.len());
+        let named = |what: &str, name: &str| match name {
+            "" => what.to_string(),
+            name => format!("{what} `{name}`"),
+        };
+        let change = self.statics.change(&before.statics, x).map(|(path, was, is)| {
+            let place = if path.is_empty() { "the input".into() } else { format!("`.{path}`") };
+            let is_number = was.parse::<f64>().is_ok() && is.parse::<f64>().is_ok() && !path.ends_with(')');
+            let advice = if is_number { ": put a number that changes into a tensor" } else { "" };
+            format!("{place} was {was} and is {is}{advice}")
+        });
+        let (n, m) = (self.avals.len(), before.avals.len());
+        if n != m {
+            let why = change.map_or(String::new(), |change| format!(": {change}"));
+            return format!("the input has {n} tensors, and had {m}{why}");
         }
         match self.avals.iter().zip(&before.avals).position(|(a, b)| a != b) {
             Some(k) => {
-                let name = &x.names()[k];
-                let place = if name.is_empty() { "the input".into() } else { format!("the input `{name}`") };
-                format!("{place} is {}, and was {}", self.avals[k], before.avals[k])
+                let (is, was) = (&self.avals[k], &before.avals[k]);
+                let wider = is.dtype != was.dtype && is.dtype == DType::promote(is.dtype, was.dtype);
+                let advice = match wider && was.dtype.is_float() {
+                    true => format!(
+                        ": if it was meant to stay {}, strict_dtypes finds the operation that made it {}",
+                        was.dtype, is.dtype
+                    ),
+                    false => String::new(),
+                };
+                format!("{} is {is}, and was {was}{advice}", named("the input", &x.names()[k]))
             }
-            None => "something of the input that is not a tensor has changed".into(),
+            None => {
+                change.unwrap_or_else(|| "something of the input that is not a tensor has changed".into())
+            }
         }
     }
 }

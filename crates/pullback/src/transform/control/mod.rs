@@ -108,9 +108,10 @@ fn same_outputs<Y: Tree>(a: &Y, b: &Y) -> Result<()> {
     a.same_structure(b).map_err(|e| err!(Structure, "the branches return different structures: {e}"))?;
     for ((a, b), name) in a.leaves().iter().zip(b.leaves()).zip(a.names()) {
         if a.shape() != b.shape() || a.dtype() != b.dtype() {
+            let what = if name.is_empty() { "a result".into() } else { format!("`{name}`") };
             return Err(err!(
                 Shape,
-                "the branches return `{name}` as {} {:?} and as {} {:?}; they must agree",
+                "the branches return {what} of {} {:?} and of {} {:?}; they must agree",
                 a.dtype(),
                 a.shape(),
                 b.dtype(),

@@ -57,8 +57,8 @@ impl<T: Tree> Tree for Vec<T> {
     }
 
     fn statics(&self, out: &mut Statics) {
-        out.note(&self.len());
-        self.iter().for_each(|t| t.statics(out));
+        out.at("len()", |out| out.note(&self.len()));
+        self.iter().enumerate().for_each(|(k, t)| out.at(k, |out| t.statics(out)));
     }
 }
 
@@ -72,7 +72,7 @@ impl<T: Tree, const N: usize> Tree for [T; N] {
     }
 
     fn statics(&self, out: &mut Statics) {
-        self.iter().for_each(|t| t.statics(out));
+        self.iter().enumerate().for_each(|(k, t)| out.at(k, |out| t.statics(out)));
     }
 }
 
@@ -86,7 +86,7 @@ impl<T: Tree> Tree for Option<T> {
     }
 
     fn statics(&self, out: &mut Statics) {
-        out.note(&self.is_some());
+        out.at("is_some()", |out| out.note(&self.is_some()));
         self.iter().for_each(|t| t.statics(out));
     }
 }
@@ -115,10 +115,10 @@ impl<K: Display + Ord + Clone, V: Tree> Tree for BTreeMap<K, V> {
     }
 
     fn statics(&self, out: &mut Statics) {
-        out.note(&self.len());
+        out.at("len()", |out| out.note(&self.len()));
         for (k, t) in self {
             out.note(&k.to_string());
-            t.statics(out);
+            out.at(k, |out| t.statics(out));
         }
     }
 }
@@ -136,10 +136,10 @@ impl<K: Display + Ord + Hash + Clone, V: Tree, S: BuildHasher + Clone> Tree for 
     }
 
     fn statics(&self, out: &mut Statics) {
-        out.note(&self.len());
+        out.at("len()", |out| out.note(&self.len()));
         for (k, t) in sorted(self) {
             out.note(&k.to_string());
-            t.statics(out);
+            out.at(k, |out| t.statics(out));
         }
     }
 }
@@ -162,7 +162,7 @@ macro_rules! tuples {
             }
 
             fn statics(&self, out: &mut Statics) {
-                $(self.$k.statics(out);)+
+                $(out.at($k, |out| self.$k.statics(out));)+
             }
         }
     )*};
