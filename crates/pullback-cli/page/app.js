@@ -3,9 +3,12 @@
 
 const $ = (id) => document.getElementById(id);
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+// A list may break between its numbers, a number nowhere.
+const figures = (s) => escape(s).replace(/[^\s[\],;]+/g, (n) => `<span class="number">${n}</span>`);
 const data = JSON.parse($("data").textContent);
 const ROWS = 400; // More rows than this are shown in part.
 const LARGE = 600; // Of more nodes than this only those in view are drawn.
+const READABLE = 0.9; // A graph opens at this scale at least: its letters are 11 pixels high then.
 
 let engine = null;
 let shown = null; // What the engine said last.
@@ -13,6 +16,7 @@ let stages = []; // {node} for a forward step, {seed} for the start of the sweep
 let steps = 0; // How many of them are forward steps.
 let stage = 0;
 let view = { x: 0, y: 0, w: 1, h: 1 };
+let box = null; // The place on the page that the view was made for.
 let timer = null;
 
 // ---- the engine ----
@@ -99,7 +103,7 @@ function show(answer, fitted) {
   $("stage").max = stages.length;
   if (!same) inputs();
   drawn = null;
-  if (fitted || !same) fit();
+  if (fitted || !same) look(READABLE);
   draw();
   tell();
 }
@@ -264,21 +268,21 @@ function tell() {
   const inputs = fixed < 0 ? nodes.length : fixed;
   $("forward").innerHTML = "<tr><th>step</th><th>formula</th><th>value</th></tr>" + cut(inputs + steps, inputs + stage, (k) => {
     const n = nodes[k < inputs ? k : stages[k - inputs].node];
-    return rowOf(`<td>${escape(n.name)}${n.given ? ` = ${escape(n.given)}` : ""}</td><td>${escape(n.formula)}</td><td class="value">${escape(n.value ?? "")}</td>`, k - inputs);
+    return rowOf(`<td>${escape(n.name)}${n.given ? ` = ${escape(n.given)}` : ""}</td><td>${escape(n.formula)}</td><td class="value">${figures(n.value ?? "")}</td>`, k - inputs);
   });
   $("reverse").innerHTML = "<tr><th>from → to</th><th>local derivative</th><th>adds</th><th>sum</th></tr>" + cut(stages.length - steps, stage - steps, (k) => {
     const s = stages[steps + k];
     if (s.seed !== undefined) return rowOf(`<td>${escape(nodes[s.seed].name)}</td><td>the output itself</td><td class="adjoint">1</td><td class="adjoint">1</td>`, steps + k);
     const a = arrows[s.arrow];
-    const slope = a.slope === null || a.slope === a.rule ? "" : ` = ${escape(a.slope)}`;
-    return rowOf(`<td>${escape(nodes[a.to].name)} → ${escape(nodes[a.from].name)}</td><td>${escape(a.rule)}${slope}</td><td class="adjoint">${escape(a.amount)}</td><td class="adjoint">${escape(a.sum)}</td>`, steps + k);
+    const slope = a.slope === null || a.slope === a.rule ? "" : ` = ${figures(a.slope)}`;
+    return rowOf(`<td>${escape(nodes[a.to].name)} → ${escape(nodes[a.from].name)}</td><td>${escape(a.rule)}${slope}</td><td class="adjoint">${figures(a.amount)}</td><td class="adjoint">${figures(a.sum)}</td>`, steps + k);
   });
   const output = outputs.length ? outputs[0].name : "y";
   const gradient = nodes.map((n, k) => [n, k]).filter(([n]) => n.operation === "input").slice(0, ROWS);
   $("gradient").innerHTML = gradient.map(([n, k]) => {
     const sums = painted.sums.get(k);
     const text = stage === stages.length ? n.adjoint ?? "0" : sums && sums.length ? sums[sums.length - 1] : "·";
-    return `<tr><td>∂${escape(output)}/∂${escape(n.name)}</td><td class="adjoint">${escape(text)}</td></tr>`;
+    return `<tr><td>∂${escape(output)}/∂${escape(n.name)}</td><td class="adjoint">${figures(text)}</td></tr>`;
   }).join("");
 }
 
@@ -321,18 +325,20 @@ function place() {
   moved();
 }
 
-// All of it, or as much as stays readable.
-function fit() {
-  const box = $("graph").getBoundingClientRect();
-  const scale = Math.max(0.5, scaled(shown));
+// The graph at the scale at which it fits, but not below `least`: centred, or from its beginning along a side that does not fit.
+function look(least) {
+  box = $("graph").getBoundingClientRect();
+  const scale = Math.max(least, scaled(shown));
   view.w = box.width / scale;
   view.h = box.height / scale;
-  const whole = shown.width * scale <= box.width + 1 && shown.height * scale <= box.height + 1;
-  const [x, y] = whole || !shown.outputs.length ? [shown.width / 2, shown.height / 2] : shown.nodes[shown.outputs[0].node].centre;
-  view.x = x - view.w / 2;
-  view.y = y - view.h / 2;
+  const start = (whole, seen) => Math.min(0, (whole - seen) / 2);
+  view.x = start(shown.width, view.w);
+  view.y = start(shown.height, view.h);
   place();
 }
+
+// All of it; a large graph as far as it can be drawn.
+const fit = () => look(shown.nodes.length > LARGE ? 0.5 : 0);
 
 function zoom(by, cx = 0.5, cy = 0.5) {
   const w = view.w / by, h = view.h / by;
@@ -411,11 +417,20 @@ picture.addEventListener("wheel", (e) => {
   const box = picture.getBoundingClientRect();
   zoom(Math.exp(-e.deltaY * 0.0015), (e.clientX - box.left) / box.width, (e.clientY - box.top) / box.height);
 }, { passive: false });
+// The same scale and corner in a place of another size, as when a message takes some of it.
+new ResizeObserver(([{ contentRect: { width, height } }]) => {
+  if (shown && box && width && height) {
+    view.w *= width / box.width;
+    view.h *= height / box.height;
+    place();
+  }
+  box = { width, height };
+}).observe($("graph"));
 let width = window.innerWidth;
 window.addEventListener("resize", () => {
   if (window.innerWidth === width || !shown) return;
   width = window.innerWidth;
   if (engine && !data.picture) compute(true);
-  else fit();
+  else look(READABLE);
 });
 start();

@@ -1,7 +1,7 @@
 //! The command line.
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -14,7 +14,7 @@ Examples:
   pullback view 'tanh(w*x + b)' --at w=1,x=2,b=0.5
   echo 'x^2 + x' | pullback grad - --at x=3
 
-Exit codes: 0 done, 1 a check failed, 2 the input cannot be used.
+Exit codes: 0 done, 1 a check failed or a search has not converged, 2 the input cannot be used.
 The language of expressions is described in docs/expressions.md, the commands in docs/cli.md.";
 
 #[derive(Parser)]
@@ -294,7 +294,18 @@ pub struct Minimize {
 #[derive(Args)]
 pub struct GraphFile {
     /// The graph file; `-` for standard input
-    pub file: PathBuf,
+    #[arg(required_unless_present = "named")]
+    file: Option<PathBuf>,
+    /// The graph file, as other commands have it
+    #[arg(short, long = "file", value_name = "FILE", conflicts_with = "file")]
+    named: Option<PathBuf>,
+}
+
+impl GraphFile {
+    /// Where the graph is.
+    pub fn path(&self) -> &Path {
+        self.named.as_deref().or(self.file.as_deref()).expect("one of the two is required")
+    }
 }
 
 #[derive(Args)]
@@ -316,7 +327,7 @@ pub struct Run {
     /// Both traces, as `explain` prints them
     #[arg(long)]
     pub explain: bool,
-    /// The time each operation took, on standard error
+    /// The time each line of the graph took, or with --compile each kernel, on standard error
     #[arg(long)]
     pub profile: bool,
     #[command(flatten)]

@@ -12,7 +12,7 @@ pub struct Failure {
 
 /// Input that cannot be used.
 pub const BAD_INPUT: u8 = 2;
-/// The input was fine, and the answer is no: a check that failed.
+/// The input was fine, and the answer is no: a check that failed, a search that has not converged.
 pub const NO: u8 = 1;
 
 pub type Result<T> = std::result::Result<T, Failure>;

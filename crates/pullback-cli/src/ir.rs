@@ -5,6 +5,7 @@ use crate::explain;
 use crate::failure::{Failure, Result, io, plain};
 use crate::files;
 use crate::model::{Input, Model, Point};
+use crate::profile;
 use crate::report::{Cell, Report, Table, Tone, columns};
 use crate::subject::{parse_point, write_out};
 use crate::values;
@@ -76,8 +77,15 @@ fn described(name: &str, graph: Graph) -> Result<Model> {
 
 /// The function in the text of a graph file.
 pub fn model(path: &Path) -> Result<Model> {
-    let (name, graph) = load(path)?;
-    described(&name, graph)
+    Ok(with_lines(path)?.0)
+}
+
+/// The function, and the line of the file that each of its steps stands on.
+fn with_lines(path: &Path) -> Result<(Model, Vec<usize>)> {
+    let (name, bytes) = bytes(path)?;
+    let model = described(&name, graph(&name, &bytes)?)?;
+    let lines = std::str::from_utf8(&bytes).map(profile::step_lines).unwrap_or_default();
+    Ok((model, lines))
 }
 
 /// A small text can ask for more memory than there is, which would end the program without a word.
@@ -100,12 +108,12 @@ fn memory() -> Option<u64> {
 }
 
 pub fn fmt(args: &args::GraphFile) -> Result<()> {
-    let (_, graph) = load(&args.file)?;
+    let (_, graph) = load(args.path())?;
     write_out(None, format!("{graph}\n").as_bytes())
 }
 
 pub fn verify(args: &args::GraphFile) -> Result<()> {
-    let (name, graph) = load(&args.file)?;
+    let (name, graph) = load(args.path())?;
     graph.verify().map_err(|e| Failure::new(format!("{name}: {}", plain(&e))))?;
     eprintln!("{name}: {} operations, well formed", graph.len());
     Ok(())
@@ -113,7 +121,7 @@ pub fn verify(args: &args::GraphFile) -> Result<()> {
 
 /// The optimised graph, with what each pass did as comments before it.
 pub fn opt(args: &args::GraphFile) -> Result<()> {
-    let (_, graph) = load(&args.file)?;
+    let (_, graph) = load(args.path())?;
     let (better, report) = graph.optimize_with(&Options::default());
     let mut out = String::new();
     for p in &report.passes {
@@ -133,12 +141,10 @@ pub fn opt(args: &args::GraphFile) -> Result<()> {
 }
 
 pub fn run(args: &args::Run) -> Result<()> {
-    let model = model(&args.of.file)?;
+    let (model, lines) = with_lines(args.of.path())?;
     let inputs = inputs(&model, args)?;
     if args.profile {
-        let graph = &model.graph;
-        let compiled = compile(|x: &Vec<Tensor>| graph.run(x).expect("it is well formed"));
-        eprintln!("{}", compiled.profile(&inputs)?);
+        eprint!("{}", profile::table(&model, &inputs, &lines, args.compile)?);
     }
     let digits = args.format.digits();
     let report = if args.explain {

@@ -17,6 +17,7 @@ mod model;
 mod npy;
 mod plot;
 mod points;
+mod profile;
 mod report;
 mod rules;
 mod subject;

@@ -2,7 +2,7 @@
 
 use crate::args::{self, Method};
 use crate::draw::Scene;
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, NO, Result};
 use crate::model::{Model, Point, element_names};
 use crate::plot::{self, Sampled, Span, contour::Field, frame::Frame};
 use crate::report::{Cell, Report, Table, Tone, columns};
@@ -59,6 +59,7 @@ struct Path {
     values: Vec<f64>,
     lengths: Vec<f64>,
     why: &'static str,
+    converged: bool,
 }
 
 pub fn run(args: &args::Minimize) -> Result<()> {
@@ -84,7 +85,25 @@ pub fn run(args: &args::Minimize) -> Result<()> {
         draw(&model, &point, &path, file)?;
     }
     let report = report(&model, &objective, &path, args)?;
-    write_out(args.format.out.as_ref(), report.write(args.format.format()).as_bytes())
+    write_out(args.format.out.as_ref(), report.write(args.format.format()).as_bytes())?;
+    match path.converged {
+        true => Ok(()),
+        false => Err(not_converged(&path, args)),
+    }
+}
+
+/// What was found is no minimum, and a script must not take it for one.
+fn not_converged(path: &Path, args: &args::Minimize) -> Failure {
+    let length = path.lengths.last().copied().unwrap_or(f64::NAN);
+    let show = |v: f64| number(v, Digits::Significant(4));
+    let message = format!(
+        "not converged: {}, and |gradient| is {}, above the tolerance {}\n  = help: try more --iterations, another --method or --step, \
+         another start, or a higher --tolerance",
+        path.why,
+        show(length),
+        show(args.tolerance)
+    );
+    Failure { message, code: NO }
 }
 
 fn search(f: &Objective, start: Vec<f64>, args: &args::Minimize) -> Path {
@@ -93,6 +112,7 @@ fn search(f: &Objective, start: Vec<f64>, args: &args::Minimize) -> Path {
         values: Vec::new(),
         lengths: Vec::new(),
         why: "the iterations are used up",
+        converged: false,
     };
     let mut x = start;
     let mut state = State::new(args.method, x.len(), args.step);
@@ -113,6 +133,7 @@ fn search(f: &Objective, start: Vec<f64>, args: &args::Minimize) -> Path {
         }
         if length <= args.tolerance {
             path.why = "the gradient is zero";
+            path.converged = true;
             break;
         }
         if k == args.iterations {
@@ -317,7 +338,8 @@ fn report(model: &Model, f: &Objective, path: &Path, args: &args::Minimize) -> R
         pair(&model.outputs[0], number(path.values[last], digits), Tone::Result),
     ];
     rows.extend(names.iter().zip(x).map(|(n, v)| pair(n, number(*v, digits), Tone::Result)));
-    let table = Table { title: "Minimum".into(), columns: columns(["", "value"]), rows };
+    let title = if path.converged { "Minimum" } else { "Where the search stopped" };
+    let table = Table { title: title.into(), columns: columns(["", "value"]), rows };
     let mut at = 0;
     let parts = model.inputs.iter().zip(&f.start).map(|(i, t)| {
         at += t.numel();
@@ -329,6 +351,7 @@ fn report(model: &Model, f: &Objective, path: &Path, args: &args::Minimize) -> R
         ("gradient_length", path.lengths[last].into()),
         ("iterations", last.into()),
         ("stopped", Json::text(path.why)),
+        ("converged", Json::Bool(path.converged)),
         ("values", Json::list(path.values.iter().map(|v| Json::Number(*v)))),
     ]);
     Ok(Report { heading: explain::heading(model, Some(&f.start), digits), tables: vec![table], json })

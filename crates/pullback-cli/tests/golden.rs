@@ -84,6 +84,8 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("verify", &["verify", "tests/files/net.ir"], ""),
     ("graph-ir", &["graph", "x1*x2 + sin(x1)", "--ir"], ""),
     ("grad-ir", &["grad", "--file", "tests/files/square.ir", "--at", "x0=[1,2,3]"], ""),
+    ("run-file", &["run", "--file", "tests/files/square.ir", "--at", "x0=[1,2,3]"], ""),
+    ("verify-file", &["verify", "--file", "tests/files/net.ir"], ""),
     ("bad-ir", &["verify", "-"], "graph(x0: f64[3]) {\n  %0 = sum(x9) {axes: [0]} : f64[]\n  return %0\n}\n"),
     ("bad-ir-type", &["fmt", "-"], "graph(x0: f64[3]) {\n  %0 = exp(x0) : f64[4]\n  return %0\n}\n"),
     ("bad-ir-input", &["run", "tests/files/square.ir"], ""),
@@ -98,6 +100,7 @@ const CASES: &[(&str, &[&str], &str)] = &[
     ("bad-name", &["explain", "x + z", "--at", "x=1"], ""),
     ("bad-extra-name", &["grad", "x^2", "--at", "x=1,z=2"], ""),
     ("bad-function", &["explain", "sun(x)", "--at", "x=1"], ""),
+    ("bad-function-doubled", &["explain", "sinn(x)", "--at", "x=1"], ""),
     ("bad-division", &["explain", "1/(x - 2)", "--at", "x=2"], ""),
     ("bad-domain", &["grad", "ln(x - 3)", "--at", "x=1"], ""),
     ("bad-power", &["grad", "(0 - x)^0.5", "--at", "x=1"], ""),
@@ -345,4 +348,130 @@ fn the_engine_of_the_page_is_built_from_these_sources() {
     let then = std::fs::read(page.join("engine.sources")).unwrap();
     let message = "engine.wasm is older than its sources: run crates/pullback-cli/page/build (see there for what it needs)";
     assert_eq!(String::from_utf8_lossy(&now.stdout), String::from_utf8_lossy(&then), "{message}");
+}
+
+/// What was found is still printed, but a script can tell that it is no minimum.
+#[test]
+fn a_search_that_does_not_converge_says_so() {
+    let banana = "(1-x)^2 + 100*(y-x^2)^2";
+    let search =
+        |more: &[&str]| run(&[&["minimize", banana, "--from", "x=-1.2,y=1", "--json"], more].concat(), b"");
+    for args in [
+        &["--method", "gd", "--iterations", "5"][..],
+        &["--method", "adam", "--iterations", "3"],
+        &["--method", "lbfgs", "--iterations", "2"],
+    ] {
+        let ran = search(args);
+        assert_eq!(ran.code, 1, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains("not converged: ") && ran.err.contains("tolerance"), "{}", ran.err);
+        assert!(String::from_utf8_lossy(&ran.out).contains("\"converged\":false"), "{args:?}");
+    }
+    let ran = search(&[]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(String::from_utf8_lossy(&ran.out).contains("\"converged\":true"));
+}
+
+#[test]
+fn a_profile_names_the_lines_of_the_graph_file() {
+    let base = ["run", "tests/files/net.ir", "-i", "tests/files/net.npz", "--profile"];
+    let ran = run(&base, b"");
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let text =
+        std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/files/net.ir")).unwrap();
+    let mut named = 0;
+    for (k, line) in text.lines().enumerate() {
+        if let Some((step, rest)) = line.trim().split_once(" = ").filter(|s| s.0.starts_with('%')) {
+            let operation = rest.split('(').next().unwrap();
+            let row = format!("tests/files/net.ir:{}  {step} = {operation}\n", k + 1);
+            assert!(ran.err.contains(&row), "no `{row}` in\n{}", ran.err);
+            named += 1;
+        }
+    }
+    assert!(named > 3);
+    assert!(!ran.err.contains(".rs"), "a line of the program's own code:\n{}", ran.err);
+    let ran = run(&[&base[..], &["--compile"]].concat(), b"");
+    assert!(ran.code == 0 && ran.err.contains("kernel") && !ran.err.contains(".rs"), "{}", ran.err);
+}
+
+/// Where a function has no value it has no derivative: every command says so in the same words, or draws nothing.
+#[test]
+fn outside_of_its_domain_a_function_has_no_derivative() {
+    let words = "ln takes positive numbers, not ";
+    let out = std::env::temp_dir().join(format!("pullback-domain-{}.html", std::process::id()));
+    for args in [
+        vec!["grad", "ln(x)", "--at", "x=-1"],
+        vec!["explain", "ln(x)", "--at", "x=-1"],
+        vec!["view", "ln(x)", "--at", "x=-1", "--out", out.to_str().unwrap()],
+        vec!["plot", "ln(x)", "--range", "-3..-1"],
+        vec!["plot", "ln(x) + y", "--range", "x=-3..-1,y=0..1"],
+    ] {
+        let ran = run(&args, b"");
+        assert_eq!(ran.code, 2, "{args:?}: {}", ran.err);
+        assert!(ran.err.contains(words), "{args:?}: {}", ran.err);
+    }
+    // The derivative of ln would be 1/x on the left as well.
+    let svg = String::from_utf8(
+        run(&["plot", "ln(x)", "--range", "-2..2", "--derivatives", "2", "--svg"], b"").out,
+    )
+    .unwrap();
+    let (left, middle) = (74.0, 74.0 + 640.0 / 2.0);
+    let curves: Vec<Vec<(f64, f64)>> = lines(&svg).into_iter().filter(|l| l.1 == 2.0).map(|l| l.2).collect();
+    assert!(curves.len() >= 3, "three curves and their legend");
+    for x in curves.iter().flatten().map(|p| p.0) {
+        assert!(x >= middle && x > left, "something is drawn at {x}, left of zero");
+    }
+}
+
+/// The open paths of a drawing: colour, width and points.
+fn lines(svg: &str) -> Vec<(String, f64, Vec<(f64, f64)>)> {
+    let field = |line: &str, name: &str| -> Option<String> {
+        Some(line.split_once(&format!(" {name}=\""))?.1.split('"').next()?.to_string())
+    };
+    let points = |d: &str| {
+        d.split(['M', 'L'])
+            .filter(|p| !p.is_empty())
+            .map(|p| {
+                let (x, y) = p.split_once(',').unwrap();
+                (x.parse().unwrap(), y.parse().unwrap())
+            })
+            .collect()
+    };
+    let path = |line: &str| {
+        let (colour, width) = (field(line, "stroke")?, field(line, "stroke-width")?.parse().ok()?);
+        Some((colour, width, points(&field(line, "d")?)))
+    };
+    svg.lines().filter(|l| l.starts_with("<path")).filter_map(path).collect()
+}
+
+#[test]
+fn level_lines_are_whole_and_labelled() {
+    let svg = String::from_utf8(run(&["plot", "x^2 + y^2", "--range", "-1..1", "--svg"], b"").out).unwrap();
+    let levels: Vec<_> = lines(&svg).into_iter().filter(|l| l.1 == 1.4).collect();
+    // A circle is one closed line; one that leaves the square is four arcs.
+    let value = |(x, y): (f64, f64)| {
+        (2.0 * (x - 74.0) / 640.0 - 1.0).powi(2) + (1.0 - 2.0 * (y - 34.0) / 420.0).powi(2)
+    };
+    let (mut circles, mut arcs) = (0, 0);
+    for (_, _, points) in &levels {
+        let level = value(points[0]);
+        assert!(points.iter().all(|p| (value(*p) - level).abs() < 5e-3), "a line leaves its level");
+        match points.first() == points.last() {
+            true => circles += 1,
+            false => arcs += 1,
+        }
+        assert_eq!(points.first() == points.last(), level < 1.0, "at {level}");
+    }
+    assert!(circles >= 8 && arcs % 4 == 0 && circles + arcs / 4 == 14, "{circles} circles, {arcs} arcs");
+    // Each level has its number, on the line.
+    let mut labels = 0;
+    for line in svg.lines().filter(|l| l.contains("font-size=\"10\"")) {
+        let part = |name: &str| -> f64 {
+            line.split_once(&format!(" {name}=\"")).unwrap().1.split('"').next().unwrap().parse().unwrap()
+        };
+        let says: f64 = line.split_once('>').unwrap().1.split('<').next().unwrap().parse().unwrap();
+        let at = value((part("x"), part("y") - 3.6));
+        assert!((at - says).abs() < 1e-2, "{says} stands at {at}");
+        labels += 1;
+    }
+    assert_eq!(labels, 14);
 }

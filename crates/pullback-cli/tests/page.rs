@@ -131,6 +131,66 @@ fn a_network_of_vectors_is_drawn_element_by_element() {
     b.finish();
 }
 
+/// Two neurons and what is made of them: forty nodes, more than fit at a size that can be read.
+const FORTY: [&str; 3] = [
+    "let a = tanh(w1*x + w2*y + b1)\nlet b = tanh(w3*x + w4*y + b2)\nlet c = exp(-a^2) * sin(b)\n\
+     let d = ln(1 + c^2) / (1 + a*b)\nloss = (u1*a + u2*b + c - t)^2 + 0.1*d",
+    "--at",
+    "w1=0.5,x=1,w2=-0.3,y=2,b1=0.1,w3=0.7,w4=0.2,b2=-0.4,u1=1.5,u2=-0.8,t=0.25",
+];
+
+#[test]
+fn a_graph_opens_readable_and_from_its_beginning() {
+    let Some(mut b) = Browser::start(&folder()) else { return };
+    b.size(1280, 800);
+    b.open(&page("forty", &FORTY));
+    assert_eq!(b.text("document.querySelectorAll('.node').length"), "40");
+    // The picture is as high as what can be seen of it.
+    assert_eq!(
+        b.text("Math.round(document.getElementById('picture').getBoundingClientRect().bottom - window.innerHeight)"),
+        "0"
+    );
+    let letters = "document.getElementById('graph').getScreenCTM().a * 12.2";
+    let size: f64 = b.text(letters).parse().unwrap();
+    assert!(size >= 10.0, "letters of {size} pixels");
+    // How far nodes are cut off at each side: top, left, bottom, right.
+    let cut = "(() => { const p = document.getElementById('picture').getBoundingClientRect(); \
+               const all = [...document.querySelectorAll('.node rect')].map(r => r.getBoundingClientRect()); \
+               const most = (f) => Math.max(0, Math.ceil(Math.max(...all.map(f)))); \
+               return [most(r => p.top - r.top), most(r => p.left - r.left), most(r => r.bottom - p.bottom), most(r => r.right - p.right)].join(' '); })()";
+    let opened = b.text(cut);
+    assert!(opened.starts_with("0 0 "), "cut off at the top or the left: {opened}");
+    b.screenshot("forty");
+    // All of it.
+    b.key("0");
+    assert_eq!(b.text(cut), "0 0 0 0");
+    b.screenshot("forty-fit");
+    // No number goes on in a second line.
+    let broken = "[...document.querySelectorAll('td.value, td.adjoint, .number')].filter(c => { const r = document.createRange(); \
+                  r.selectNodeContents(c); return new Set([...r.getClientRects()].map(b => Math.round(b.top))).size > 1; }).map(c => c.textContent).join(' ')";
+    assert_eq!(b.text(broken), "", "numbers in two lines");
+    assert_eq!(b.text("document.querySelectorAll('td.adjoint').length > 80"), "true");
+    b.finish();
+}
+
+/// As `pullback grad` has it: no derivative where there is no value.
+#[test]
+fn outside_of_the_domain_the_page_complains() {
+    let Some(mut b) = Browser::start(&folder()) else { return };
+    b.size(1280, 800);
+    b.open(&page("domain", &["ln(x)", "--at", "x=2"]));
+    assert_eq!(b.text(GRADIENT), "0.5");
+    b.write("nu0", "-1");
+    b.until("!document.getElementById('error').hidden");
+    let error = b.text("document.getElementById('error').textContent");
+    assert!(error.contains("ln takes positive numbers, not -1") && error.contains("^^^^^"), "{error}");
+    assert_eq!(b.text(GRADIENT), "0.5", "the last good picture stays");
+    b.write("nu0", "4");
+    b.until("document.getElementById('error').hidden");
+    assert_eq!(b.text(GRADIENT), "0.25");
+    b.finish();
+}
+
 #[test]
 fn a_graph_file_is_shown_as_it_is() {
     let Some(mut b) = Browser::start(&folder()) else { return };

@@ -31,11 +31,17 @@ pub(crate) fn unknown_function(name: &str, span: Span) -> Problem {
         .iter()
         .map(|f| f.name())
         .chain(OTHERS.iter().copied())
-        .min_by_key(|f| distance(f, name));
+        .min_by_key(|f| (distance(f, name), !is_within(f, name)));
     match near {
         Some(f) if distance(f, name) <= 1 + name.len() / 4 => problem.help(format!("did you mean `{f}`?")),
         _ => problem.help("a product is written with `*`; docs/expressions.md lists the functions"),
     }
+}
+
+/// Whether letters left out of `b` give `a`: a key that was hit twice is a likelier slip than a wrong one.
+fn is_within(a: &str, b: &str) -> bool {
+    let mut letters = b.chars();
+    a.chars().all(|x| letters.any(|y| y == x))
 }
 
 /// The number of letters to insert, delete or replace.

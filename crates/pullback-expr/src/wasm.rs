@@ -73,6 +73,9 @@ fn trace(expression: &str, point: &str, direction: Direction) -> Result<Json, (P
     }
     values.sort_by_key(|v| program.inputs().iter().position(|n| *n == v.0));
     let trace = scalar::trace(&program, &values).map_err(|p| (p, "expression"))?;
+    if let Some(problem) = trace.trouble() {
+        return Err((problem, "expression"));
+    }
     if trace.steps.len() > MANY {
         let message = format!("{} steps are too many to draw", trace.steps.len());
         return Err((Problem::new(message), "expression"));

@@ -26,6 +26,11 @@ impl Curves {
         Curves { title: f.title(), variable: span.name.clone(), x, y, span: (span.from, span.to) }
     }
 
+    /// Whether the function has a value somewhere.
+    pub fn is_defined(&self) -> bool {
+        self.y[0].iter().any(|v| v.is_finite())
+    }
+
     fn frame(&self) -> Frame {
         Frame::new(self.span, range(self.y.iter().flatten().copied()))
     }

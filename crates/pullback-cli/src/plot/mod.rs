@@ -60,10 +60,16 @@ pub fn run(args: &args::Plot) -> Result<()> {
     let sampled = Sampled::new(&model, &point, &spans)?;
     let kind = kind(args.svg, args.png, args.out.as_ref());
     let width = usize::from(args.width);
+    // What `grad` would say of the middle of the range.
+    let undefined = || {
+        let why = function.at(&point).err();
+        why.unwrap_or_else(|| Failure::new("the function has no value anywhere in the range"))
+    };
     let bytes = match &spans[..] {
         [span] => {
             let curves = curves::Curves::of(&sampled, span, usize::from(args.derivatives));
             match kind {
+                _ if !curves.is_defined() => return Err(undefined()),
                 Kind::Text => curves.text(width).into_bytes(),
                 kind => picture(&curves.scene(), &kind)?,
             }
@@ -71,6 +77,7 @@ pub fn run(args: &args::Plot) -> Result<()> {
         [x, y] => {
             let field = contour::Field::of(&sampled, x, y);
             match kind {
+                _ if !field.is_defined() => return Err(undefined()),
                 Kind::Text => field.text(width).into_bytes(),
                 kind => picture(&field.scene(true), &kind)?,
             }
@@ -159,6 +166,10 @@ impl<'a> Sampled<'a> {
             &Tensor::scalar(1.0),
             order,
         );
+        // Where the function has no value it has no derivative, whatever the formula of that would say.
+        if !series[0].item().is_finite() {
+            return vec![f64::NAN; order + 1];
+        }
         let mut factorial = 1.0;
         let derivative = |(k, c): (usize, &Tensor)| {
             factorial *= k.max(1) as f64;

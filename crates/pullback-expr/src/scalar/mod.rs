@@ -139,6 +139,32 @@ impl Trace {
         }
     }
 
+    /// Where the first value that is not finite comes from, and why, if an output is not finite: the function has no value at the point, and so
+    /// no derivative there either.
+    ///
+    /// ```
+    /// use pullback_expr::{parse, scalar};
+    /// let at = |x: &str| scalar::trace(&parse("ln(x) + x").unwrap(), &scalar::point(x).unwrap()).unwrap();
+    /// assert_eq!(at("x=-1").trouble().unwrap().message, "ln takes positive numbers, not -1");
+    /// assert!(at("x=1").trouble().is_none());
+    /// ```
+    pub fn trouble(&self) -> Option<Problem> {
+        let finite = |o: &Operand| self.value(*o).is_finite();
+        if self.outputs.iter().all(|o| o.elements.iter().all(finite)) {
+            return None;
+        }
+        let mut steps = self.steps.iter().zip(&self.values);
+        let (step, _) = steps.find(|(s, v)| !v.is_finite() && s.operands.iter().all(finite))?;
+        let x: Vec<f64> = step.operands.iter().map(|o| self.value(*o)).collect();
+        let why = match step.operation {
+            Operation::Apply(f) => {
+                f.trouble(&x).unwrap_or_else(|| format!("{} gives a value that is not finite", f.name()))
+            }
+            _ => "the value is not finite".to_string(),
+        };
+        Some(Problem::at(step.span, why))
+    }
+
     /// An operand as it is written.
     pub fn name(&self, operand: Operand) -> String {
         match operand {
