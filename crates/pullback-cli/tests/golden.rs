@@ -415,15 +415,15 @@ fn outside_of_its_domain_a_function_has_no_derivative() {
     )
     .unwrap();
     let (left, middle) = (74.0, 74.0 + 640.0 / 2.0);
-    let curves: Vec<Vec<(f64, f64)>> = lines(&svg).into_iter().filter(|l| l.1 == 2.0).map(|l| l.2).collect();
+    let curves: Vec<Vec<(f64, f64)>> = lines(&svg).into_iter().filter(|l| l.0 == 2.0).map(|l| l.1).collect();
     assert!(curves.len() >= 3, "three curves and their legend");
     for x in curves.iter().flatten().map(|p| p.0) {
         assert!(x >= middle && x > left, "something is drawn at {x}, left of zero");
     }
 }
 
-/// The open paths of a drawing: colour, width and points.
-fn lines(svg: &str) -> Vec<(String, f64, Vec<(f64, f64)>)> {
+/// The width and the points of each open path of a drawing.
+fn lines(svg: &str) -> Vec<(f64, Vec<(f64, f64)>)> {
     let field = |line: &str, name: &str| -> Option<String> {
         Some(line.split_once(&format!(" {name}=\""))?.1.split('"').next()?.to_string())
     };
@@ -437,8 +437,8 @@ fn lines(svg: &str) -> Vec<(String, f64, Vec<(f64, f64)>)> {
             .collect()
     };
     let path = |line: &str| {
-        let (colour, width) = (field(line, "stroke")?, field(line, "stroke-width")?.parse().ok()?);
-        Some((colour, width, points(&field(line, "d")?)))
+        let width = field(line, "stroke-width")?.parse().ok()?;
+        Some((width, points(&field(line, "d")?)))
     };
     svg.lines().filter(|l| l.starts_with("<path")).filter_map(path).collect()
 }
@@ -446,13 +446,13 @@ fn lines(svg: &str) -> Vec<(String, f64, Vec<(f64, f64)>)> {
 #[test]
 fn level_lines_are_whole_and_labelled() {
     let svg = String::from_utf8(run(&["plot", "x^2 + y^2", "--range", "-1..1", "--svg"], b"").out).unwrap();
-    let levels: Vec<_> = lines(&svg).into_iter().filter(|l| l.1 == 1.4).collect();
+    let levels: Vec<_> = lines(&svg).into_iter().filter(|l| l.0 == 1.4).collect();
     // A circle is one closed line; one that leaves the square is four arcs.
     let value = |(x, y): (f64, f64)| {
         (2.0 * (x - 74.0) / 640.0 - 1.0).powi(2) + (1.0 - 2.0 * (y - 34.0) / 420.0).powi(2)
     };
     let (mut circles, mut arcs) = (0, 0);
-    for (_, _, points) in &levels {
+    for (_, points) in &levels {
         let level = value(points[0]);
         assert!(points.iter().all(|p| (value(*p) - level).abs() < 5e-3), "a line leaves its level");
         match points.first() == points.last() {

@@ -170,13 +170,21 @@ pub(crate) use err;
 pub(crate) fn or_panic<T>(result: Result<T>) -> T {
     match result {
         Ok(value) => value,
-        // Without the panic hook: nobody is to be told of what comes back as an error.
-        Err(e) if CATCHING.get() => resume_unwind(Box::new(e)),
-        Err(e) if is_ours(Location::caller()) => {
-            let line = e.location().unwrap_or(users_line(Location::caller()));
-            panic!("{}", LineFirst(&e, line))
-        }
-        Err(e) => panic!("{e}"),
+        Err(e) => fail(e),
+    }
+}
+
+#[cold]
+#[track_caller]
+fn fail(e: Error) -> ! {
+    // Without the panic hook: nobody is to be told of what comes back as an error.
+    if CATCHING.get() {
+        resume_unwind(Box::new(e));
+    }
+    let here = Location::caller();
+    match is_ours(here) {
+        true => panic!("{}", LineFirst(&e, e.location().unwrap_or(users_line(here)))),
+        false => panic!("{e}"),
     }
 }
 

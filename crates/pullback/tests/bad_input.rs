@@ -406,8 +406,8 @@ fn mixed_types_are_found_in_strict_mode() {
         refused(x.try_matmul(&y), Kind, &[&["matmul"][..], &words].concat());
         refused(Tensor::try_where(&x.gt(0.0), &x, &y), Kind, &[&["where"][..], &words].concat());
         refused(x.clone().try_add_assign(&y), Kind, &["add", "would both become f32"]);
-        refused(x.clone().try_slice_assign(0, &y.get(0)), Kind, &["slice_assign", "would both become f32"]);
-        refused(x.try_add(&Tensor::from([1i64, 2])), Kind, &["add", "i64"]);
+        refused(x.clone().try_slice_assign(0, y.get(0)), Kind, &["slice_assign", "would both become f32"]);
+        refused(x.try_add(Tensor::from([1i64, 2])), Kind, &["add", "i64"]);
     });
     assert_eq!((&x * &y).dtype(), DType::F64, "outside, types are promoted");
 }
@@ -422,7 +422,7 @@ fn an_f32_model_stays_f32_in_strict_mode() {
     let loss = |(w, b, v): &(Tensor, Tensor, Tensor)| {
         let h = (x.matmul(w) + b).tanh();
         let h = (&h - h.mean_axes(0)) / (h.var_axes(0) + 1e-3).sqrt();
-        let gated = Tensor::where_(&h.gt(0.0), &h.gelu(), &(&h * 0.1));
+        let gated = Tensor::where_(&h.gt(0.0), h.gelu(), &h * 0.1);
         let y = gated.matmul(v);
         y.cross_entropy(&labels).mean()
             + y.softmax(-1).max_axes(-1).sum() * 0.01

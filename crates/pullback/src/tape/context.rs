@@ -145,8 +145,8 @@ pub(crate) fn entered(location: &'static Location<'static>) -> Entered {
     Entered(ENTERED.replace(Some(users_line(location))))
 }
 
-/// A line of the user's code for one that may be of this library: that of the innermost transform which was [`entered`]. It is asked only
-/// when something has failed.
+/// A line of the user's code for one that may be of this library: that of the innermost transform which was [`entered`]. Paths are compared
+/// only when something has failed, or a transform is entered inside of another.
 pub(crate) fn users_line(location: &'static Location<'static>) -> &'static Location<'static> {
     match ENTERED.get() {
         Some(users) if is_ours(location) => users,

@@ -35,7 +35,6 @@ pub(crate) fn avals<X: Tree>(x: &X) -> Vec<Aval> {
 /// block(&Tensor::scalar(0.5)).backward();
 /// assert!(w.grad().is_some());
 /// ```
-#[must_use]
 #[track_caller]
 pub fn checkpoint<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
@@ -76,7 +75,6 @@ pub(crate) fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<
 /// });
 /// assert_eq!(grad(halve)(&Tensor::scalar(6.0)).item(), 0.125);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn checkpoint_dynamic<X, Y, F>(f: F) -> impl Fn(&X) -> Y
 where

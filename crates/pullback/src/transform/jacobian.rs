@@ -17,7 +17,6 @@ use std::panic::Location;
 /// assert_eq!(j.shape(), [3, 2]);
 /// assert_eq!(j.to_vec::<f64>(), [0.0, 2.0, 2f64.cos(), 0.0, 0.0, 1.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn jacobian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     let location = Location::caller();
@@ -35,7 +34,6 @@ pub fn jacobian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
 /// let j = jacfwd(|t: &Tensor| Tensor::stack(&[t.cos(), t.sin()], 0))(&Tensor::scalar(0.0));
 /// assert_eq!(j.to_vec::<f64>(), [0.0, 1.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn jacfwd<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     let location = Location::caller();
@@ -52,7 +50,6 @@ pub fn jacfwd<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
 /// let j = jacrev(|x: &Tensor| x.sum().unsqueeze(0))(&Tensor::from([1.0, 2.0, 3.0]));
 /// assert_eq!(j.shape(), [1, 3]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn jacrev<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     let location = Location::caller();
@@ -104,7 +101,6 @@ fn basis(like: &Tensor, what: &str, location: &'static Location<'static>) -> Opt
 /// let h = hessian(|x: &Tensor| x.get(0).square() * x.get(1))(&Tensor::from([1.0, 3.0]));
 /// assert_eq!(h.to_vec::<f64>(), [6.0, 2.0, 2.0, 0.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn hessian<F: Fn(&Tensor) -> Tensor>(f: F) -> impl Fn(&Tensor) -> Tensor {
     jacfwd(grad(f))

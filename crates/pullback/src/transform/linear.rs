@@ -19,7 +19,6 @@ use std::panic::Location;
 /// assert_eq!(y.shape(), [2]);
 /// assert_eq!(push(&Tensor::from([3.0, 0.0])).to_vec::<f64>(), [3.0, 0.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn linearize<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&X) -> Y + use<X, Y, F>) {
     let location = Location::caller();
@@ -76,7 +75,6 @@ fn check(graph: &Graph, names: &[String], tangents: &[Tensor]) -> Result<()> {
 /// let t = transpose(|x: &Tensor| a.matmul(x), &Tensor::zeros([2]));
 /// assert_eq!(t(&Tensor::from([1.0, 0.0])).to_vec::<f64>(), [1.0, 2.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn transpose<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, like: &X) -> impl Fn(&Y) -> X + use<X, Y, F> {
     let zero = like.map(&mut |t| t.detach().zeros_like());

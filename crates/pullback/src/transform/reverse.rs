@@ -118,7 +118,6 @@ fn run<X: Tree, A: Tree>(
 /// assert!((grad(f)(&x).item() - 2.0 * 1f64.exp()).abs() < 1e-12);
 /// assert!((grad(grad(f))(&x).item() - 6.0 * 1f64.exp()).abs() < 1e-11);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
     let location = Location::caller();
@@ -133,7 +132,6 @@ pub fn grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> X {
 /// assert_eq!(y.item(), 5.0);
 /// assert_eq!(g.to_vec::<f64>(), [2.0, 4.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Tensor, X) {
     let location = Location::caller();
@@ -156,7 +154,6 @@ pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Ten
 /// assert_eq!((value.item(), g.to_vec::<f64>()), (5.0, vec![2.0, 4.0]));
 /// assert_eq!(squares.to_vec::<f64>(), [1.0, 4.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn value_and_grad_aux<X: Tree, A: Tree, F: Fn(&X) -> (Tensor, A)>(f: F) -> impl Fn(&X) -> (Tensor, X, A) {
     let location = Location::caller();
@@ -181,7 +178,6 @@ pub fn value_and_grad_aux<X: Tree, A: Tree, F: Fn(&X) -> (Tensor, A)>(f: F) -> i
 /// let gs = Tensor::from([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0]]);
 /// assert_eq!(vmap(pull)(&gs).to_vec::<f64>(), [2.0, 0.0, 0.0, 4.0, 2.0, 4.0]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y) -> X + use<X, Y, F>) {
     let location = Location::caller();

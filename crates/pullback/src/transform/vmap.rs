@@ -19,7 +19,6 @@ use std::panic::Location;
 /// let xs = Tensor::from([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
 /// assert_eq!(vmap(grad(loss))(&xs).shape(), [3, 2]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
@@ -36,7 +35,6 @@ pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
 /// let y = vmap_axes(f, &[Some(1), None], 0)(&(xs, w));
 /// assert_eq!(y.to_vec::<f64>(), [7.0; 5]);
 /// ```
-#[must_use]
 #[track_caller]
 pub fn vmap_axes<X: Tree, Y: Tree, F: Fn(&X) -> Y>(
     f: F,

@@ -26,7 +26,6 @@ use std::sync::Arc;
 /// let plain = |x: &Tensor| x.sin().sin().sin();
 /// assert_eq!(grad(f)(&x).item(), grad(plain)(&x).item());
 /// ```
-#[must_use]
 #[track_caller]
 pub fn checkpoint_offloaded<X, Y, F>(f: F, dir: &Path) -> impl Fn(&X) -> Y + use<X, Y, F>
 where

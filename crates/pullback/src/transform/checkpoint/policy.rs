@@ -90,7 +90,6 @@ pub fn name(x: &Tensor, name: &'static str) -> Tensor {
 /// let kept = checkpoint_policy(layer, Policy::Products);
 /// assert_eq!(grad(|x: &Tensor| kept(x).sum())(&x).to_vec::<f64>(), grad(|x: &Tensor| layer(x).sum())(&x).to_vec::<f64>());
 /// ```
-#[must_use]
 #[track_caller]
 pub fn checkpoint_policy<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F, keep: impl Into<Keep>) -> impl Fn(&X) -> Y {
     let location = Location::caller();

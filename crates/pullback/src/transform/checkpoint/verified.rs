@@ -20,7 +20,6 @@ use std::sync::Arc;
 /// let e = fickle(&x).try_backward().unwrap_err();
 /// assert!(e.to_string().contains("not deterministic"), "{e}");
 /// ```
-#[must_use]
 #[track_caller]
 pub fn checkpoint_verified<X, Y, F>(f: F) -> impl Fn(&X) -> Y
 where

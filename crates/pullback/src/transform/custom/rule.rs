@@ -127,7 +127,6 @@ where
     /// let f = custom_rule(|x: &Tensor| x.square()).pullback(|x, _, g| g * x * 2.0).into_fn();
     /// assert_eq!(grad(grad(f))(&Tensor::scalar(3.0)).item(), 2.0);
     /// ```
-    #[must_use]
     #[track_caller]
     pub fn into_fn(self) -> impl Fn(&X) -> Y {
         let location = Location::caller();
