@@ -154,7 +154,8 @@ fn files_that_cannot_be_written_or_read_are_errors() {
     let nowhere = Path::new("/there/is/no/such/directory");
     let f = checkpoint_policy(|x: &Tensor| x.sin().exp(), Policy::Everything.offload(nowhere));
     let e = catch_unwind(AssertUnwindSafe(|| drop(f(&x)))).unwrap_err().downcast::<String>().unwrap();
-    assert!(e.starts_with("checkpoint: /there/is/no") && e.contains("bytes that are kept"), "{e}");
+    assert!(e.starts_with(file!()) && e.contains(": checkpoint: /there/is/no"), "{e}");
+    assert!(e.contains("bytes that are kept"), "{e}");
     assert!(e.contains("choose another directory") && e.contains("offload.rs"), "{e}");
 
     let dir = Dir::new("errors");
