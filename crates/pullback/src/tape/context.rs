@@ -128,7 +128,8 @@ pub(crate) fn with_caller<T>(location: &'static Location<'static>, f: impl FnOnc
 }
 
 /// Runs `f` and makes every backward pass in it stop at the first cotangent that is not finite, with an error that
-/// names the operation and the line of forward code that it came from.
+/// names the operation and the line of forward code that it came from. [Compiled](crate::compile) functions run as they are written in it, operation by
+/// operation, so that it finds what goes wrong in them too; they take longer there.
 ///
 /// ```
 /// use pullback::prelude::*;
@@ -142,7 +143,7 @@ pub fn detect_anomaly<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-pub(super) fn detects_anomaly() -> bool {
+pub(crate) fn detects_anomaly() -> bool {
     ANOMALY.get()
 }
 

@@ -7,8 +7,8 @@ mod record;
 mod walk;
 
 pub(crate) use context::{
-    caller, forgets, forgetting, in_strict_mode, note_saved, resumed, saved_by, suspended, suspended_all,
-    with_caller,
+    caller, detects_anomaly, forgets, forgetting, in_strict_mode, note_saved, resumed, saved_by, suspended,
+    suspended_all, with_caller,
 };
 pub use context::{detect_anomaly, enable_grad, no_grad, strict};
 pub use leaf::Hook;
