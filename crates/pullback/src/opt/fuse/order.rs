@@ -70,7 +70,8 @@ impl Groups<'_> {
         let (first, last) = self.in_place(a, b);
         let mut left = FARTHEST;
         let after = self.search(first, last, &mut left, |groups, g| {
-            groups.members[g].iter().flat_map(|&m| &groups.readers[m]).copied().collect()
+            let readers = groups.members[g].iter().flat_map(|&m| &groups.readers[m]);
+            readers.take(FARTHEST + 1).copied().collect()
         })?;
         let before = self.search(last, first, &mut left, |groups, g| {
             let operands = groups.members[g].iter().flat_map(|&m| &groups.operands[m]);
