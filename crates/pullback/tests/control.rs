@@ -326,3 +326,37 @@ fn both_modes_of_a_captured_parameter() {
     let (_, forward) = jvp(f, &r, &Tensor::scalar(1.0));
     near(&grad(f)(&r), &forward);
 }
+
+/// Only what the body captures is traced.
+#[test]
+fn a_loop_from_a_constant_state_was_unrolled_in_a_trace() {
+    let f = |n: usize| {
+        move |w: &Tensor| {
+            let step = |h: &Tensor, _: &()| ((h * w).sin() + w, h.sum());
+            let (h, ys) = scan(step, &Tensor::from([0.1, 0.2]), n);
+            h.sum() + ys.sum()
+        }
+    };
+    let over = |n: usize| {
+        move |w: &Tensor| map_over(|x: &Tensor| (x * w).exp(), &Tensor::linspace(0.0, 1.0, n)).sum()
+    };
+    let w = Tensor::from([0.7, -0.4]);
+    let lengths = [2, 5, 60].map(|n| trace(f(n), &w).len());
+    assert!(lengths[1] < 20 && lengths.iter().all(|&l| l == lengths[0]), "{lengths:?}");
+    let lengths = [2, 5, 60].map(|n| trace(grad(f(n)), &w).len());
+    assert!(lengths.iter().all(|&l| l == lengths[0]), "{lengths:?}");
+    let lengths = [2, 5, 60].map(|n| trace(over(n), &w).len());
+    assert!(lengths.iter().all(|&l| l == lengths[0]), "{lengths:?}");
+    near(&compile(grad(f(60))).call(&w), &grad(f(60))(&w));
+    near(&compile(grad(over(60))).call(&w), &grad(over(60))(&w));
+}
+
+#[test]
+fn a_step_that_reads_its_item_is_written_out_in_a_trace() {
+    let f = |w: &Tensor| {
+        let step = |x: &Tensor| if x.item() > 0.5 { x * w } else { w.sin() };
+        map_over(step, &Tensor::linspace(0.0, 1.0, 4)).sum()
+    };
+    let w = Tensor::scalar(0.3);
+    near(&compile(grad(f)).call(&w), &grad(f)(&w));
+}

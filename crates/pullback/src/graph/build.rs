@@ -30,6 +30,7 @@ impl Builder {
     pub fn like(graph: &Graph) -> Builder {
         let mut out = Builder::new(graph.inputs.clone());
         out.graph.consts = graph.consts.clone();
+        out.graph.steps.reserve(graph.len());
         out
     }
 

@@ -22,6 +22,7 @@ pub(crate) use region::Region;
 pub(crate) use trace::{Trace, give_name, trace_leaves};
 pub use trace::{trace, try_trace};
 
+use crate::DType;
 use crate::error::{Result, Within, err};
 use crate::ops::{Aval, Op};
 use crate::tensor::{Data, Tensor, bind, bind_block, bind_known};
@@ -105,6 +106,14 @@ impl Graph {
                 Aval { dtype: self.consts[k].dtype(), shape: self.consts[k].node().shape.clone() }
             }
             Ref::Step(k, slot) => self.steps[k].avals[slot].clone(),
+        }
+    }
+
+    pub(crate) fn dtype(&self, at: Ref) -> DType {
+        match at {
+            Ref::Input(k) => self.inputs[k].dtype,
+            Ref::Const(k) => self.consts[k].dtype(),
+            Ref::Step(k, slot) => self.steps[k].avals[slot].dtype,
         }
     }
 
@@ -265,7 +274,7 @@ impl Graph {
             Ref::Step(k, slot) => Ref::Step(place[k], slot),
             other => other,
         };
-        let mut steps = Vec::new();
+        let mut steps = Vec::with_capacity(live.iter().filter(|live| **live).count());
         for (k, mut step) in self.steps.into_iter().enumerate().filter(|(k, _)| live[*k]) {
             step.args.iter_mut().for_each(|a| *a = moved(a, &place));
             place[k] = steps.len();

@@ -14,12 +14,15 @@ use crate::exec::fused::layout::{MOST_BEYOND, is_member, layout, repeated};
 use crate::exec::fused::view::{Operands, moved, operands};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::Op;
+use crate::opt::effort;
+use order::{Order, step_of};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
 mod again;
 mod early;
+mod order;
 #[cfg(test)]
 mod tests;
 
@@ -62,6 +65,9 @@ struct Groups<'a> {
     operands: Operands,
     /// The steps that read the result of each, through views or not.
     readers: Vec<Vec<usize>>,
+    /// The steps of which each is an operand as it is.
+    users: Vec<Vec<usize>>,
+    is_output: Vec<bool>,
     /// The group of each step, named by one of its members.
     group: Vec<usize>,
     members: Vec<Vec<usize>>,
@@ -70,6 +76,8 @@ struct Groups<'a> {
     moves: Vec<bool>,
     /// The place of each step in the order of all: its own, unless it was moved.
     place: Vec<usize>,
+    /// The order of the groups, while they grow.
+    order: Order,
 }
 
 impl<'a> Groups<'a> {
@@ -85,8 +93,17 @@ impl<'a> Groups<'a> {
                 }
             }
         }
+        let mut users = vec![Vec::new(); graph.len()];
+        for (k, step) in graph.steps.iter().enumerate() {
+            step.args.iter().filter_map(|&a| step_of(a)).for_each(|p| users[p].push(k));
+        }
+        let mut is_output = vec![false; graph.len()];
+        graph.outputs.iter().filter_map(|&a| step_of(a)).for_each(|k| is_output[k] = true);
         let mut groups = Groups {
             graph,
+            users,
+            is_output,
+            order: Order::new(&operands, &readers),
             readers,
             operands,
             group: (0..graph.len()).collect(),
@@ -134,12 +151,16 @@ impl<'a> Groups<'a> {
 
     fn join(&mut self, a: usize, b: usize) {
         let (ga, gb) = (self.group[a], self.group[b]);
-        if ga == gb || !self.can[a] || !self.can[b] {
+        let size = self.members[ga].len() + self.members[gb].len();
+        if ga == gb || !self.can[a] || !self.can[b] || size > MOST_MEMBERS || self.apart(ga, gb) {
             return;
         }
         let mut all = [self.members[ga].as_slice(), &self.members[gb]].concat();
         all.sort_unstable();
-        if self.is_group(&all) && !self.closes_a_cycle(ga, gb) {
+        if self.is_group(&all)
+            && let Some(between) = self.between(ga, gb)
+        {
+            self.place_again(between, ga);
             self.members[gb].iter().for_each(|&m| self.group[m] = ga);
             self.members[gb].clear();
             self.members[ga] = all;
@@ -148,29 +169,10 @@ impl<'a> Groups<'a> {
 
     /// Whether these could be one group, if nothing lies between them.
     fn is_group(&self, members: &[usize]) -> bool {
+        effort::note(members.len());
         members.len() <= MOST_MEMBERS
             && self.inputs(members).len() <= MOST_INPUTS
             && layout(self.graph, &self.operands, members).is_some()
-    }
-
-    /// Whether a path leads from one of the groups through a third and back into one of them.
-    fn closes_a_cycle(&self, a: usize, b: usize) -> bool {
-        let own = |g: usize| g == a || g == b;
-        let mut seen = vec![false; self.graph.len()];
-        let mut open = vec![a, b];
-        while let Some(g) = open.pop() {
-            for &reader in self.members[g].iter().flat_map(|&m| &self.readers[m]) {
-                let next = self.group[reader];
-                if own(next) {
-                    if !own(g) {
-                        return true;
-                    }
-                } else if !std::mem::replace(&mut seen[next], true) {
-                    open.push(next);
-                }
-            }
-        }
-        false
     }
 
     /// What a group reads from outside, numbers apart.
@@ -191,6 +193,7 @@ impl<'a> Groups<'a> {
 
     /// Which values exist outside of groups, or are read outside of their own.
     fn needed(&self) -> Vec<bool> {
+        effort::note(self.graph.len());
         let mut needed = vec![false; self.graph.len()];
         let need = |at: Ref, needed: &mut Vec<bool>| {
             if let Ref::Step(k, _) = at {
@@ -211,7 +214,7 @@ impl<'a> Groups<'a> {
 
     /// How many operations there are, each group being one.
     fn len(&self) -> usize {
-        self.order(&self.needed()).len()
+        self.in_order(&self.needed()).len()
     }
 
     /// The graph with one operation for each group.
@@ -220,7 +223,7 @@ impl<'a> Groups<'a> {
         let graph = self.graph;
         let mut out = Builder::like(graph);
         let mut moved: HashMap<Ref, Ref> = HashMap::new();
-        for group in self.order(&needed) {
+        for group in self.in_order(&needed) {
             let members = &self.members[group];
             let to = |a: &Ref| moved.get(a).copied().unwrap_or(*a);
             if let [one] = members[..] {
@@ -257,7 +260,7 @@ impl<'a> Groups<'a> {
     }
 
     /// Groups and single steps, each after what it reads, otherwise as they were.
-    fn order(&self, needed: &[bool]) -> Vec<usize> {
+    fn in_order(&self, needed: &[bool]) -> Vec<usize> {
         let lives = |k: &usize| needed[*k] || !self.moves[*k];
         let heads = || (0..self.graph.len()).filter(lives).filter(|&k| self.group[k] == k);
         let reads = |g: usize| -> BTreeSet<usize> {

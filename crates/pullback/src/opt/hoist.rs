@@ -1,14 +1,14 @@
 //! Loop-invariant code: what every step of a loop computes alike is computed once, before it.
 
 use super::Options;
-use super::rewrite::{Refs, Rewrite, rewrite_all};
+use super::rewrite::{Refs, Rewrite, rewrite_blocks};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
 use std::sync::Arc;
 
 /// Moves operations that depend on shared inputs and constants alone out of loops; their results become further shared inputs. A loop of no
 /// steps stays as it is, because it computes nothing.
 pub(super) fn hoist(graph: &Graph, _: &Options) -> Graph {
-    rewrite_all(graph, |w, step| match step.op.region()? {
+    rewrite_blocks(graph, |w, step| match step.op.region()? {
         Region::Scan { body, state, items, from, to, stacks } if from < to => {
             let fixed = invariant(&body, state + items);
             if !fixed.contains(&true) {

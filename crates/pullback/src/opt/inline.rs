@@ -1,12 +1,12 @@
 //! Inlining: a called graph in the place of the call, and the branch that a known condition chooses.
 
 use super::Options;
-use super::rewrite::{Refs, Rewrite, rewrite_all};
+use super::rewrite::{Refs, Rewrite, rewrite_blocks};
 use crate::graph::{Graph, Ref, Region, Step};
 
 /// Puts the bodies of calls where they are called. A `checkpoint` stays: it is there so that its values are computed again.
 pub(super) fn inline(graph: &Graph, _: &Options) -> Graph {
-    rewrite_all(graph, |w, step| match step.op.region()? {
+    rewrite_blocks(graph, |w, step| match step.op.region()? {
         Region::Call { name: "checkpoint", .. } | Region::Scan { .. } | Region::Fused { .. } => None,
         Region::Call { body, .. } => Some(spliced(w, &body, &step.args)),
         Region::Cond { then, otherwise, inputs } => {

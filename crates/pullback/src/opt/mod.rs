@@ -6,6 +6,7 @@
 mod constant;
 mod cse;
 mod dce;
+pub(crate) mod effort;
 mod fold;
 mod fuse;
 mod hoist;
@@ -179,11 +180,19 @@ fn pipeline(graph: &Graph, options: &Options, report: &mut Report, accept: impl 
 
 /// A pass on the graphs inside of a graph, then on the graph itself.
 fn everywhere(graph: &Graph, pass: &dyn Fn(&Graph) -> Graph) -> Graph {
+    if !has_blocks(graph) {
+        return pass(graph);
+    }
     let mut graph = graph.clone();
     for step in &mut graph.steps {
         inside(step, pass);
     }
     pass(&graph)
+}
+
+/// Whether there are loops, branches, calls or other blocks.
+fn has_blocks(graph: &Graph) -> bool {
+    graph.steps.iter().any(|step| matches!(step.op, Op::Block(_)))
 }
 
 /// A pass on the graphs that an operation runs, but for fused groups, which are the work of a pass after these. One that does not change stays the same block, with all that it may keep besides the graph.

@@ -4,7 +4,7 @@
 //! an exact zero wins over whatever it is multiplied by. What the forward pass computed for the other rows is then read by nobody.
 //! Rows are those of the first axis. Values are the same to the bit.
 
-use super::{Options, constant, dce};
+use super::{Options, constant, dce, effort};
 use crate::dtype::Scalar;
 use crate::error::Result;
 use crate::graph::{Builder, Graph, Ref, Step};
@@ -289,8 +289,11 @@ fn even_out(graph: &Graph, parts: &mut [Option<Rows>]) {
         .collect();
     // The values that are made of each other, named by one of them.
     let mut group: Vec<usize> = (0..graph.len()).collect();
-    let named = |group: &[usize], mut k: usize| {
+    // Each look makes the way shorter for later ones, so that a chain takes no time quadratic in its length.
+    let named = |group: &mut [usize], mut k: usize| {
         while group[k] != k {
+            effort::note(1);
+            group[k] = group[group[k]];
             k = group[k];
         }
         k
@@ -300,21 +303,21 @@ fn even_out(graph: &Graph, parts: &mut [Option<Rows>]) {
             if let Ref::Step(p, 0) = *arg
                 && narrow[p]
             {
-                let (a, b) = (named(&group, k), named(&group, p));
+                let (a, b) = (named(&mut group, k), named(&mut group, p));
                 group[b] = a;
                 group[p] = a;
             }
         }
     }
     let mut common: HashMap<(usize, usize), Rows> = HashMap::new();
-    let key = |k: usize| (named(&group, k), all(k));
+    let keys: Vec<(usize, usize)> = (0..graph.len()).map(|k| (named(&mut group, k), all(k))).collect();
     for (k, part) in parts.iter().enumerate().filter(|(k, _)| narrow[*k]) {
-        let common = common.entry(key(k)).or_insert(0..0);
+        let common = common.entry(keys[k]).or_insert(0..0);
         *common = hull(common.clone(), part.clone().expect("it is narrow"));
     }
     for (k, part) in parts.iter_mut().enumerate().filter(|(k, _)| narrow[*k]) {
         // Rows that lie far apart are not computed with all between them.
-        let common = Some(&common[&key(k)]).filter(|rows| rows.len() * ONE_IN <= all(k));
+        let common = Some(&common[&keys[k]]).filter(|rows| rows.len() * ONE_IN <= all(k));
         *part = common.or(part.as_ref()).cloned();
     }
 }

@@ -5,9 +5,11 @@
 //! cheap if they are elementwise in inputs and in values that are alive anyway, by a few operations. Products, reductions and
 //! loops are never done twice. The bits stay the same.
 
+use super::effort;
 use super::measure::{bytes, inside, last_reads, peak, roots};
 use crate::graph::{Builder, Graph, Ref, Step};
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 
 /// The most operations that a value may be made of to be computed again.
 const CHAIN: usize = 8;
@@ -32,10 +34,13 @@ struct Spill<'a> {
     /// Where the results of each step are now.
     at: Vec<Option<Ref>>,
     /// The steps whose memory is alive, and its bytes.
-    alive: Vec<usize>,
+    alive: Vec<bool>,
     live: usize,
+    /// The cheap ones by their next use, the last one first; also entries that are not true any more.
+    next: BinaryHeap<(usize, Reverse<usize>)>,
     /// What is needed for the step that is being written.
     pinned: Vec<usize>,
+    is_pinned: Vec<bool>,
 }
 
 impl<'a> Spill<'a> {
@@ -68,20 +73,20 @@ impl<'a> Spill<'a> {
             uses,
             out,
             at,
-            alive: Vec::new(),
+            alive: vec![false; graph.len()],
             live: 0,
+            next: BinaryHeap::new(),
             pinned: Vec::new(),
+            is_pinned: vec![false; graph.len()],
         }
     }
 
     fn written(mut self) -> Graph {
         for k in 0..self.graph.len() {
-            self.place(k, k);
-            self.pinned.clear();
+            self.place(k);
             self.release(k);
         }
-        let end = self.graph.len();
-        let outputs: Vec<Ref> = self.graph.outputs.iter().map(|&a| self.value(a, end)).collect();
+        let outputs: Vec<Ref> = self.graph.outputs.iter().map(|&a| self.value(a)).collect();
         let names = self.graph.names.iter().filter_map(|(n, a)| match *a {
             Ref::Step(k, slot) => self.at[k].map(|r| (n.clone(), r.slot(slot))),
             other => Some((n.clone(), other)),
@@ -91,39 +96,62 @@ impl<'a> Spill<'a> {
     }
 
     /// A value, computed again if it was forgotten.
-    fn value(&mut self, a: Ref, now: usize) -> Ref {
+    fn value(&mut self, a: Ref) -> Ref {
         let Ref::Step(j, slot) = a else { return a };
         if self.at[j].is_none() {
-            self.place(j, now);
+            self.place(j);
         }
-        self.pinned.extend(self.roots[j]);
+        self.roots[j].into_iter().for_each(|root| self.pin(root));
         self.at[j].expect("it was just placed").slot(slot)
     }
 
-    /// Writes step `k` while it is the turn of step `now`.
-    fn place(&mut self, k: usize, now: usize) {
+    /// Writes step `k`, in its turn or for the sake of a later one.
+    fn place(&mut self, k: usize) {
         let step = &self.graph.steps[k];
-        let args = step.args.iter().map(|&a| self.value(a, now)).collect();
+        let args = step.args.iter().map(|&a| self.value(a)).collect();
         if self.roots[k] == Some(k) {
-            self.make_room(bytes(self.graph, k) + inside(step), now);
+            self.make_room(bytes(self.graph, k) + inside(step));
             self.live += bytes(self.graph, k);
-            self.alive.push(k);
-            self.pinned.push(k);
+            self.alive[k] = true;
+            self.pin(k);
+            self.note_next(k);
         }
         self.at[k] = Some(self.out.place(Step { args, ..step.clone() }));
     }
 
-    /// Forgets values, the one that is needed last first, until there is room or nothing more to forget.
-    fn make_room(&mut self, bytes_more: usize, now: usize) {
-        while self.live + bytes_more > self.limit {
-            let free = |k: &&usize| self.cheap[**k] && !self.pinned.contains(k);
-            let next =
-                |k: &&usize| self.uses[**k].iter().rev().find(|&&u| u >= now).copied().unwrap_or(usize::MAX);
-            let Some(&last) = self.alive.iter().filter(free).max_by_key(|k| (next(k), Reverse(**k))) else {
-                return;
-            };
-            self.forget(last);
+    fn pin(&mut self, root: usize) {
+        if !std::mem::replace(&mut self.is_pinned[root], true) {
+            self.pinned.push(root);
         }
+    }
+
+    /// When a value is needed next. What was read by earlier steps has been taken off the list.
+    fn next_use(&self, root: usize) -> usize {
+        self.uses[root].last().copied().unwrap_or(usize::MAX)
+    }
+
+    fn note_next(&mut self, root: usize) {
+        if self.cheap[root] {
+            self.next.push((self.next_use(root), Reverse(root)));
+        }
+    }
+
+    /// Forgets values, the one that is needed last first, until there is room or nothing more to forget.
+    fn make_room(&mut self, bytes_more: usize) {
+        let mut kept = Vec::new();
+        while self.live + bytes_more > self.limit
+            && let Some((use_, Reverse(root))) = self.next.pop()
+        {
+            effort::note(1);
+            if !self.alive[root] || self.next_use(root) != use_ {
+                continue;
+            }
+            match self.is_pinned[root] {
+                true => kept.push((use_, Reverse(root))),
+                false => self.forget(root),
+            }
+        }
+        self.next.extend(kept);
     }
 
     fn forget(&mut self, root: usize) {
@@ -134,19 +162,28 @@ impl<'a> Spill<'a> {
     }
 
     fn drop(&mut self, root: usize) {
-        self.alive.retain(|&k| k != root);
+        self.alive[root] = false;
         self.live -= bytes(self.graph, root);
     }
 
-    /// Lets go of what no later step needs.
+    /// Lets go of what no later step needs. Only what this step has read or made can have had its last use.
     fn release(&mut self, now: usize) {
-        for k in self.alive.clone() {
+        for k in std::mem::take(&mut self.pinned) {
+            effort::note(1);
+            self.is_pinned[k] = false;
+            if !self.alive[k] {
+                continue;
+            }
             while self.uses[k].last().is_some_and(|&u| u <= now) {
                 self.uses[k].pop();
             }
-            if self.uses[k].is_empty() {
+            if !self.uses[k].is_empty() {
+                self.note_next(k);
+            } else if self.cheap[k] {
                 // A cheap value can come back for the sake of another.
-                if self.cheap[k] { self.forget(k) } else { self.drop(k) }
+                self.forget(k);
+            } else {
+                self.drop(k);
             }
         }
     }

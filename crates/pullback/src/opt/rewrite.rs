@@ -1,7 +1,7 @@
 //! Writing a graph anew, operation by operation: what most passes are made of.
 
-use super::constant;
 use super::measure::use_counts;
+use super::{constant, effort, has_blocks};
 use crate::dtype::Scalar;
 use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::{Aval, Op};
@@ -31,6 +31,7 @@ pub(super) fn rewrite(graph: &Graph, mut rule: impl FnMut(&mut Rewrite, &Step) -
 
 /// [`rewrite`] for operations of several outputs.
 pub(super) fn rewrite_all(graph: &Graph, mut rule: impl FnMut(&mut Rewrite, &Step) -> Option<Refs>) -> Graph {
+    effort::note(graph.len());
     let counts = use_counts(graph);
     let mut w = Rewrite { out: Builder::like(graph), uses: Vec::new(), location: Location::caller() };
     let mut map: Vec<Refs> = Vec::with_capacity(graph.len());
@@ -52,6 +53,11 @@ pub(super) fn rewrite_all(graph: &Graph, mut rule: impl FnMut(&mut Rewrite, &Ste
     let names = graph.names.iter().map(|(n, a)| (n.clone(), moved(*a, &map)));
     let names = names.filter(|(_, a)| *a != NOWHERE).collect();
     w.out.finish(outputs, names).pruned()
+}
+
+/// [`rewrite_all`] by a rule that has something to say of blocks alone.
+pub(super) fn rewrite_blocks(graph: &Graph, rule: impl FnMut(&mut Rewrite, &Step) -> Option<Refs>) -> Graph {
+    if has_blocks(graph) { rewrite_all(graph, rule) } else { graph.clone() }
 }
 
 impl Rewrite {

@@ -7,6 +7,7 @@ use super::measure::work;
 use super::rewrite::rewrite;
 use super::{Options, constant};
 use crate::graph::{Graph, Ref, Step, trace_leaves};
+use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
@@ -47,6 +48,8 @@ fn formula(graph: &Graph, step: &Step) -> Option<Graph> {
 struct Values<'a> {
     graph: &'a Graph,
     steps: HashMap<(&'static str, SmallVec<[Ref; 2]>), Vec<usize>>,
+    /// The constants that formulas may need: by their elements.
+    consts: HashMap<(Shape, Vec<u64>), Vec<usize>>,
 }
 
 impl<'a> Values<'a> {
@@ -55,7 +58,13 @@ impl<'a> Values<'a> {
         for (k, step) in graph.steps.iter().enumerate().filter(|(_, s)| s.op.elementwise()) {
             steps.entry((step.op.name(), operands(step))).or_default().push(k);
         }
-        Values { graph, steps }
+        let mut consts: HashMap<_, Vec<usize>> = HashMap::new();
+        for (k, c) in graph.consts.iter().enumerate() {
+            if let Some(words) = constant::words(c) {
+                consts.entry((c.node().shape.clone(), words)).or_default().push(k);
+            }
+        }
+        Values { graph, steps, consts }
     }
 
     /// The work of a formula, but for what the graph computes of it.
@@ -78,7 +87,9 @@ impl<'a> Values<'a> {
     }
 
     fn constant(&self, value: &crate::Tensor) -> Option<Ref> {
-        self.graph.consts.iter().position(|c| constant::equal(c, value)).map(Ref::Const)
+        let alike = self.consts.get(&(value.node().shape.clone(), constant::words(value)?))?;
+        let mut alike = alike.iter().copied();
+        alike.find(|&k| constant::equal(&self.graph.consts[k], value)).map(Ref::Const)
     }
 
     fn find(&self, step: &Step) -> Option<Ref> {

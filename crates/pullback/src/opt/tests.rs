@@ -1,5 +1,6 @@
 //! What each pass does, on printed graphs.
 
+mod growth;
 mod moves;
 mod regions;
 

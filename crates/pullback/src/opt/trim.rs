@@ -3,7 +3,7 @@
 
 use super::Options;
 use super::constant;
-use super::rewrite::{NOWHERE, Refs, Rewrite, rewrite_all};
+use super::rewrite::{NOWHERE, Refs, Rewrite, rewrite_blocks};
 use crate::graph::{Builder, Graph, Ref, Region, Step};
 use crate::ops::Aval;
 use crate::tensor::Tensor;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 pub(super) fn trim(graph: &Graph, _: &Options) -> Graph {
     let read = slots_read(graph);
     let mut at = 0;
-    rewrite_all(graph, |w, step| {
+    rewrite_blocks(graph, |w, step| {
         let read = &read[at];
         at += 1;
         if !read.contains(&true) {

@@ -2,13 +2,13 @@
 
 use super::Options;
 use super::inline::spliced;
-use super::rewrite::{Refs, Rewrite, rewrite_all};
+use super::rewrite::{Refs, Rewrite, rewrite_blocks};
 use crate::graph::{Graph, Ref, Region};
 use crate::ops::{Region as Part, Reshape, Slice};
 
 /// Replaces loops of one step. Its items are slices of the stacked inputs, and its outputs stacks of one.
 pub(super) fn unroll(graph: &Graph, _: &Options) -> Graph {
-    rewrite_all(graph, |w, step| match step.op.region()? {
+    rewrite_blocks(graph, |w, step| match step.op.region()? {
         Region::Scan { body, state, items, from, to, stacks } if from + 1 == to => {
             let mut inputs = step.args.to_vec();
             for a in &mut inputs[state..state + items] {

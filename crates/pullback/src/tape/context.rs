@@ -162,7 +162,8 @@ pub(crate) fn is_ours(location: &Location) -> bool {
 }
 
 /// Runs `f` and makes every backward pass in it stop at the first cotangent that is not finite, with an error that
-/// names the operation and the line of forward code that it came from.
+/// names the operation and the line of forward code that it came from. [Compiled](crate::compile) functions run as they are written in it, operation by
+/// operation, so that it finds what goes wrong in them too; they take longer there.
 ///
 /// ```
 /// use pullback::prelude::*;
@@ -176,7 +177,7 @@ pub fn detect_anomaly<T>(f: impl FnOnce() -> T) -> T {
     f()
 }
 
-pub(super) fn detects_anomaly() -> bool {
+pub(crate) fn detects_anomaly() -> bool {
     ANOMALY.get()
 }
 

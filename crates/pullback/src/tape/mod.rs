@@ -7,8 +7,8 @@ mod record;
 mod walk;
 
 pub(crate) use context::{
-    caller, entered, forgets, forgetting, in_strict_mode, is_ours, note_saved, refuses_promotion, resumed,
-    saved_by, suspended, suspended_all, users_line, with_caller,
+    caller, detects_anomaly, entered, forgets, forgetting, in_strict_mode, is_ours, note_saved,
+    refuses_promotion, resumed, saved_by, suspended, suspended_all, users_line, with_caller,
 };
 pub use context::{detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use leaf::Hook;

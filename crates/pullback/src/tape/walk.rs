@@ -170,11 +170,27 @@ fn step_block(
     let at = BlockAt { level, id: link.node().id, inputs: &record.inputs };
     let named = |e: crate::Error| e.in_op(block.name()).at(record.location);
     for (link, g) in block.pullback(&at, gs).map_err(named)? {
-        if enter(link.node()) {
-            pending.add(link, None, g);
+        if !enter(link.node()) {
+            continue;
         }
+        if detects_anomaly() && !g.is_finite_everywhere() {
+            let input = record.inputs.iter().position(|i| i.node().id == link.node().id);
+            let of = input.map_or("a captured value".into(), |k| format!("input {k}"));
+            return Err(named(anomaly(&of, &g)));
+        }
+        pending.add(link, None, g);
     }
     Ok(())
+}
+
+/// A cotangent that is not finite.
+fn anomaly(of: &str, g: &Tensor) -> crate::Error {
+    err!(
+        NotFinite,
+        "the cotangent of {of} is not finite: {} ({:?}); the forward operation stands at this line",
+        g.first_not_finite(),
+        g.shape(),
+    )
 }
 
 /// What to do after a node was visited.
@@ -215,14 +231,7 @@ fn step(
         debug_assert_eq!(g.shape(), &input.node().shape[..], "{name}: shape of cotangent {k}");
         debug_assert_eq!(g.dtype(), input.node().dtype, "{name}: type of cotangent {k}");
         if detects_anomaly() && !g.is_finite_everywhere() {
-            return Err(err!(
-                NotFinite,
-                "the cotangent of input {k} is not finite: {} ({:?}); the forward operation stands at this line",
-                g.first_not_finite(),
-                g.shape(),
-            )
-            .in_op(name)
-            .at(record.location));
+            return Err(anomaly(&format!("input {k}"), &g).in_op(name).at(record.location));
         }
         pending.add(input.link(), None, g);
     }

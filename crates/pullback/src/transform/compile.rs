@@ -13,7 +13,7 @@ use crate::error::{Result, caught, err, or_panic};
 use crate::exec::Profile;
 use crate::graph::{Graph, trace_leaves};
 use crate::opt::{Options, sparse_constants};
-use crate::tape::entered;
+use crate::tape::{detects_anomaly, entered};
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
 use run::Compiled as Block;
@@ -128,6 +128,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn try_call(&self, x: &X) -> Result<Y> {
         let location = Location::caller();
         let _entered = entered(location);
+        if detects_anomaly() {
+            return self.as_written(x).map_err(|e| e.in_op("compile").at(location));
+        }
         let run = self.entry(x).and_then(|entry| {
             let leaves = x.leaves();
             let outputs =
@@ -157,6 +160,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn try_call_owned(&self, x: X) -> Result<Y> {
         let location = Location::caller();
         let _entered = entered(location);
+        if detects_anomaly() {
+            return self.as_written(&x).map_err(|e| e.in_op("compile").at(location));
+        }
         let run = self.entry(&x).and_then(|entry| {
             let mut leaves = x.flatten();
             drop(x);
@@ -164,6 +170,12 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
             Ok(from_leaves(&entry.structure, entry.block.apply_owned(leaves)?))
         });
         run.map_err(|e| e.in_op("compile").at(location))
+    }
+
+    /// The result of the function itself, whose operations are seen one by one: in a plan it is too late to say which of them
+    /// has made a cotangent that is not finite.
+    fn as_written(&self, x: &X) -> Result<Y> {
+        caught(|| (self.f)(x))
     }
 
     /// How often the function has been traced: once for each signature, and again for one that had to be forgotten.

@@ -99,3 +99,59 @@ fn anomaly_mode_ends_with_a_panic_too() {
     let zero = leaf(0.0);
     assert!(zero.sqrt().try_backward().is_ok());
 }
+
+/// What an anomaly names: the operation, and the line.
+#[track_caller]
+fn named(e: pullback::Error) -> (&'static str, u32) {
+    assert_eq!(e.kind(), ErrorKind::NotFinite, "{e}");
+    let at = e.location().unwrap();
+    assert_eq!(at.file(), file!());
+    (e.op().unwrap(), at.line())
+}
+
+#[test]
+fn anomaly_mode_was_silent_on_compiled_functions() {
+    let line = line!() + 1;
+    let root = |x: &Tensor| x.sqrt() * 2.0;
+    let f = compile(root);
+    let (x, zero) = (leaf(0.0), scalar(0.0));
+    let y = f.call(&x);
+    assert_eq!(named(detect_anomaly(|| y.try_backward()).unwrap_err()), ("sqrt", line));
+    let through = || detect_anomaly(|| grad(|x: &Tensor| f.call(x))(&zero));
+    let panic = std::panic::catch_unwind(std::panic::AssertUnwindSafe(through)).unwrap_err();
+    let message = panic.downcast::<String>().unwrap();
+    assert!(message.starts_with("sqrt: ") && message.contains(&format!("{}:{line}:", file!())), "{message}");
+
+    let both = compile(value_and_grad(root));
+    assert_eq!(both.call(&zero).1.item(), f64::INFINITY, "outside it IEEE rules");
+    assert_eq!(named(detect_anomaly(|| both.try_call(&zero)).unwrap_err()), ("sqrt", line));
+    let update = compile(|x: &Tensor| x - grad(root)(x)).donate(0);
+    assert_eq!(named(detect_anomaly(|| update.try_call_owned(zero.clone())).unwrap_err()), ("sqrt", line));
+    let inner = compile(root);
+    let outer = compile(grad(|x: &Tensor| inner.call(x)));
+    assert_eq!(named(detect_anomaly(|| outer.try_call(&zero)).unwrap_err()), ("sqrt", line));
+}
+
+#[test]
+fn anomaly_mode_lets_compiled_functions_return_what_is_finite() {
+    let f = compile(value_and_grad(|x: &Tensor| x.sqrt() * 2.0));
+    let (y, g) = detect_anomaly(|| f.call(&scalar(4.0)));
+    assert_eq!((y.item(), g.item()), (4.0, 0.5));
+    // A value that is not finite is not a cotangent, here as elsewhere.
+    assert_eq!(detect_anomaly(|| compile(|x: &Tensor| x.ln()).call(&scalar(0.0))).item(), f64::NEG_INFINITY);
+}
+
+#[test]
+fn anomaly_mode_was_silent_on_custom_rules() {
+    let rule = custom_rule(|x: &Tensor| x.sqrt()).pullback(|_, y, g| g / (y * 2.0));
+    let x = leaf(0.0);
+    let line = line!() + 1;
+    let y = rule.call(&x);
+    let e = detect_anomaly(|| y.try_backward()).unwrap_err();
+    assert!(e.to_string().contains("cotangent of input 0") && e.to_string().contains("inf"), "{e}");
+    assert_eq!(named(e), ("custom_rule", line));
+    let line = line!() + 1;
+    let inside = compile(move |x: &Tensor| rule.call(x) + 1.0);
+    let y = inside.call(&x);
+    assert_eq!(named(detect_anomaly(|| y.try_backward()).unwrap_err()), ("custom_rule", line));
+}

@@ -276,7 +276,7 @@ fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layo
 /// The one float type of some operations; `None` if there are several.
 fn dtype(graph: &Graph, members: &[usize]) -> Option<DType> {
     let steps = members.iter().map(|&m| &graph.steps[m]);
-    let all = steps.flat_map(|s| s.args.iter().map(|&a| graph.aval(a).dtype).chain([s.avals[0].dtype]));
+    let all = steps.flat_map(|s| s.args.iter().map(|&a| graph.dtype(a)).chain([s.avals[0].dtype]));
     Some(common(all.filter(|d| d.is_float()))?.unwrap_or(DType::F32))
 }
 

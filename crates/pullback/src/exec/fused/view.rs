@@ -6,6 +6,7 @@
 use super::layout::repeated;
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Op;
+use crate::opt::effort;
 use smallvec::SmallVec;
 
 /// A number that is equal to itself alone, to the bit.
@@ -309,29 +310,36 @@ pub(crate) type Operands = Vec<SmallVec<[(Ref, View); 2]>>;
 
 /// All operands of a graph.
 pub(crate) fn operands(graph: &Graph) -> Operands {
-    graph.steps.iter().map(|s| s.args.iter().map(|&a| resolve(graph, a)).collect()).collect()
+    let reads = reads(graph);
+    graph.steps.iter().map(|s| s.args.iter().map(|&a| resolve(graph, &reads, a)).collect()).collect()
 }
 
 /// The value behind an operand, and how it is read: views are followed as far as their strides can be told.
-fn resolve(graph: &Graph, operand: Ref) -> (Ref, View) {
-    let mut chain: SmallVec<[usize; 4]> = SmallVec::new();
-    let mut base = operand;
-    while let Ref::Step(k, 0) = base
-        && let Some(before) = moved(graph, &graph.steps[k])
-    {
-        chain.push(k);
-        base = before;
+fn resolve(graph: &Graph, reads: &[Option<(Ref, View)>], operand: Ref) -> (Ref, View) {
+    match operand {
+        Ref::Step(k, 0) if let Some(read) = &reads[k] => read.clone(),
+        _ => (operand, View::of(&graph.aval(operand).shape)),
     }
-    let mut view = View::of(&graph.aval(base).shape);
-    while let Some(k) = chain.pop() {
-        let step = &graph.steps[k];
-        view = view.through(graph, step).unwrap_or_else(|| {
-            base = moved(graph, step).expect("only such steps are followed");
-            let fresh = View::of(&graph.aval(base).shape);
-            fresh.through(graph, step).expect("a view of what was just given a shape")
+}
+
+/// What each step reads that only says how its operand is read, each from that of its operand.
+fn reads(graph: &Graph) -> Vec<Option<(Ref, View)>> {
+    let mut reads = Vec::with_capacity(graph.len());
+    for step in &graph.steps {
+        effort::note(1);
+        let read = moved(graph, step).map(|before| {
+            let (base, view) = resolve(graph, &reads, before);
+            match view.through(graph, step) {
+                Some(view) => (base, view),
+                None => {
+                    let fresh = View::of(&graph.aval(before).shape).through(graph, step);
+                    (before, fresh.expect("a view of what was just given a shape"))
+                }
+            }
         });
+        reads.push(read);
     }
-    (base, view)
+    reads
 }
 
 #[cfg(test)]
@@ -347,6 +355,10 @@ mod tests {
         view.axes.iter().map(|a| (a.len, a.of, a.start, a.step)).collect()
     }
 
+    fn found(graph: &Graph, at: Ref) -> (Ref, View) {
+        resolve(graph, &reads(graph), at)
+    }
+
     #[test]
     fn views_are_followed_to_what_they_read() {
         let mut b = Builder::new(vec![Aval { dtype: DType::F32, shape: [3, 4].into() }]);
@@ -357,11 +369,11 @@ mod tests {
         let flat = push(Reshape { to: [60].into() }.into(), wide);
         let again = push(Broadcast { to: [2, 60].into() }.into(), flat);
         let graph = b.graph();
-        let (base, view) = resolve(graph, flat);
+        let (base, view) = found(graph, flat);
         assert_eq!(base, Ref::Input(0));
         assert_eq!(axes(&view), [(4, Some(1), 0, 1), (5, None, 0, 0), (3, Some(0), 0, 1)]);
         assert!(!view.is_whole(&[3, 4]));
-        let (base, view) = resolve(graph, again);
+        let (base, view) = found(graph, again);
         assert_eq!(base, flat, "the strides of a reshaped broadcast cannot be told");
         assert_eq!(axes(&view), [(2, None, 0, 0), (60, Some(0), 0, 1)]);
         assert_eq!(axes(&view.columns(60).unwrap()), [(60, Some(0), 0, 1)]);
@@ -375,7 +387,7 @@ mod tests {
         let mut push = |op: Op, x| b.push(op, &[x], caller()).unwrap();
         let ones = push(Reshape { to: [2, 3, 1, 1].into() }.into(), Ref::Input(0));
         let wide = push(Broadcast { to: [2, 3, 4, 5].into() }.into(), ones);
-        let (base, view) = resolve(b.graph(), wide);
+        let (base, view) = found(b.graph(), wide);
         assert_eq!((base, view.repeats()), (Ref::Input(0), 20));
         assert!(view.rows(20).unwrap().is_whole(&[2, 3]));
         assert!(view.rows(5).is_some() && view.rows(40).is_none());
@@ -397,11 +409,11 @@ mod tests {
         let zeros = number(&mut b, 0.0, 12);
         let other = b.push(SliceAssign { region: region(&[(3, 1, 9)]) }, &[zeros, part], caller()).unwrap();
         let graph = b.graph();
-        let shift = |at: Ref, shape: &[usize]| resolve(graph, at).1.shift(shape).unwrap();
+        let shift = |at: Ref, shape: &[usize]| found(graph, at).1.shift(shape).unwrap();
         let fill = Exact::new(2.0);
         assert_eq!(shift(part, &[9]), Shift { len: 9, by: -1, inside: (1, 9), fill });
         assert_eq!(shift(within, &[9]), Shift { len: 12, by: -4, inside: (4, 12), fill });
-        assert_eq!(resolve(graph, other).0, part, "two numbers beside one value are not followed");
+        assert_eq!(found(graph, other).0, part, "two numbers beside one value are not followed");
     }
 
     #[test]
@@ -415,10 +427,10 @@ mod tests {
         let columns = slice(Ref::Input(0), &[(0, 1, 4), (2, 1, 3)]);
         let back = slice(Ref::Input(0), &[(3, -1, 4), (0, 1, 5)]);
         let graph = b.graph();
-        let shift = |at: Ref| resolve(graph, at).1.shift(&[4, 5]).map(|s| (s.by, s.len));
+        let shift = |at: Ref| found(graph, at).1.shift(&[4, 5]).map(|s| (s.by, s.len));
         assert_eq!(shift(rows), Some((5, 10)));
         assert_eq!(shift(row), Some((12, 3)));
         assert_eq!((shift(columns), shift(back)), (None, None));
-        assert_eq!(axes(&resolve(graph, back).1), [(4, Some(0), 3, -1), (5, Some(1), 0, 1)]);
+        assert_eq!(axes(&found(graph, back).1), [(4, Some(0), 3, -1), (5, Some(1), 0, 1)]);
     }
 }

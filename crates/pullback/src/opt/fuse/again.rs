@@ -40,7 +40,7 @@ impl Groups<'_> {
     /// The groups that read a value of another one, if only groups do and all of them read what it is made of anyway.
     fn readers_elsewhere(&self, k: usize, needed: &[bool]) -> Option<Vec<usize>> {
         let at = Ref::Step(k, 0);
-        if self.graph.outputs.contains(&at) {
+        if self.is_output[k] {
             return None;
         }
         let mut groups = Vec::new();
@@ -54,10 +54,10 @@ impl Groups<'_> {
             if !self.is_grouped(reader) || !direct {
                 return None;
             }
-            if !groups.contains(&group) {
-                groups.push(group);
-            }
+            groups.push(group);
         }
+        groups.sort_unstable();
+        groups.dedup();
         let numel = |at: Ref| self.graph.aval(at).shape.numel();
         let has = |group: usize| {
             let inputs = self.inputs(&self.members[group]);
@@ -88,7 +88,7 @@ impl Groups<'_> {
             };
             for &arg in &step.args {
                 if let Ref::Step(j, _) = arg
-                    && copies.get(&j).is_some_and(|groups| groups.contains(&group))
+                    && copies.get(&j).is_some_and(|groups| groups.binary_search(&group).is_ok())
                     && !own.contains_key(&(j, group))
                 {
                     let copy = place(&mut out, &graph.steps[j], &own);

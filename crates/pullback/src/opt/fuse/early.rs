@@ -5,6 +5,7 @@ use super::super::measure::bytes;
 use super::Groups;
 use crate::exec::fused::layout::repeated;
 use crate::graph::Ref;
+use crate::opt::effort;
 
 impl Groups<'_> {
     /// Moves what depends on one earlier group alone into that group, where fewer bytes have to be kept then.
@@ -65,12 +66,28 @@ impl Groups<'_> {
         self.members[name] = left;
     }
 
+    /// [`needed`](Groups::needed) for one step that only says how its operand is read.
+    fn is_needed(&self, step: usize) -> bool {
+        let mut open = vec![step];
+        while let Some(k) = open.pop() {
+            effort::note(1);
+            let mut alone = self.users[k].iter().copied().filter(|&u| !self.is_grouped(u));
+            if self.is_output[k]
+                || self.readers[k].iter().any(|&r| self.is_grouped(r))
+                || alone.clone().any(|u| !self.moves[u])
+            {
+                return true;
+            }
+            open.extend(&mut alone);
+        }
+        false
+    }
+
     /// Whether the values of a group that only the moved operations read are more bytes than what these give to others.
     fn saves_memory(&self, early: usize, moved: &[usize]) -> bool {
-        let needed = self.needed();
         let outside = |k: usize, own: &dyn Fn(usize) -> bool| {
-            self.graph.outputs.contains(&Ref::Step(k, 0))
-                || self.readers[k].iter().any(|&r| !own(r) && (!self.moves[r] || needed[r]))
+            self.is_output[k]
+                || self.readers[k].iter().any(|&r| !own(r) && (!self.moves[r] || self.is_needed(r)))
         };
         let is_moved = |r: usize| moved.binary_search(&r).is_ok();
         let bytes = |k: &usize| bytes(self.graph, *k);

@@ -5,8 +5,8 @@ use crate::exec::{Plan, Profile, Statistics};
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
 use crate::opt::{Options, Report, fuse, narrow};
-use crate::tape::{Level, Seeds, Walk, pull};
-use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block};
+use crate::tape::{Level, Seeds, Walk, detects_anomaly, pull};
+use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block, replay};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -159,6 +159,10 @@ impl Block for Compiled {
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+        if detects_anomaly() {
+            // Operation by operation, each with its line.
+            return replay(at, gs, |x| self.graph.eval(x));
+        }
         let wanted: Vec<bool> = at.inputs.iter().map(|i| i.node().deps.contains(at.level)).collect();
         let given: Vec<bool> =
             (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();

@@ -4,7 +4,7 @@ use super::looped::{Loop, traced_body};
 use super::schedule::Schedule;
 use super::steps::{Slices, empty_slices, stack};
 use super::{Steps, in_trace, same_carry};
-use crate::error::{Result, or_panic};
+use crate::error::{ErrorKind, Result, caught, or_panic};
 use crate::tensor::Tensor;
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
@@ -13,7 +13,8 @@ use std::panic::Location;
 /// the outputs stacked along a new first axis.
 ///
 /// The steps are a number, or a tree of tensors whose first axis is that of the steps. In a traced function the loop is one
-/// operation of the graph if its state or its inputs are traced, and its gradient there is two: one loop that stacks the states, and one in reverse.
+/// operation of the graph if its state, its inputs or what a step returns are traced, and its gradient there is two: one loop that stacks the states, and
+/// one in reverse. (Only a step that reads the value of an item, which a loop of a graph cannot, is written out for each item.)
 ///
 /// ```
 /// use pullback::prelude::*;
@@ -41,10 +42,13 @@ fn run<C: Tree, S: Steps, Y: Tree>(
 ) -> Result<(C, Y)> {
     let n = steps.count()?;
     let (stacked, state) = (steps.stacked(), init.leaves());
-    if in_trace(&[stacked.as_slice(), &state].concat()) {
+    let as_one = || {
         let (body, shared, y) = traced_body(f, init, steps)?;
         let outputs = Loop::new("scan", body, n, Schedule::All)?.bind(location, &state, &stacked, &shared)?;
-        return Ok(unpack(init, &y, outputs));
+        Ok(unpack(init, &y, outputs))
+    };
+    if in_trace(&[stacked.as_slice(), &state].concat()) {
+        return as_one();
     }
     // Without a step, the types of the outputs are found by a trial on zeros.
     if n == 0 {
@@ -60,6 +64,13 @@ fn run<C: Tree, S: Steps, Y: Tree>(
         let before = carry.as_ref().unwrap_or(init);
         let (after, y) = f(before, &steps.item(&slices.at(k)));
         same_carry(before, &after)?;
+        // What the body has captured is traced: state and inputs are known, but not for longer than this step, which was a trial.
+        if k == 0 && n > 1 && in_trace(&[after.leaves(), y.leaves()].concat()) {
+            match caught(as_one).flatten() {
+                Err(e) if e.kind() == ErrorKind::Value => {}
+                other => return other,
+            }
+        }
         rows.push(y)?;
         carry = Some(after);
     }
