@@ -158,6 +158,8 @@ macro_rules! chain_powers {
             match n {
                 0 => Self::constant(1.0),
                 1 => self,
+                // One less is no `i32`.
+                i32::MIN => self.powf(f64::from(n)),
                 _ => self.unary(x.powi(n), $crate::scalar::slope::Slope::Of(x.powi(n - 1) * f64::from(n))),
             }
         }

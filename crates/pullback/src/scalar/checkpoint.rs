@@ -29,7 +29,12 @@ impl<T: Taped, F: Fn(usize, &[Var<T>], &[Var<T>]) -> Vec<Var<T>>> Loop<T, F> {
         for k in from..to {
             look(k, &state);
             let fixed: Vec<Var<T>> = state.iter().map(|&x| Var::fixed(x)).collect();
-            state = (self.step)(k, &fixed, &parameters).iter().map(|x| x.inner()).collect();
+            let next = (self.step)(k, &fixed, &parameters);
+            assert!(
+                next.iter().all(|x| x.is_constant()),
+                "checkpointed: the step uses a variable that does not come through its arguments; pass it among the `parameters`"
+            );
+            state = next.iter().map(|x| x.inner()).collect();
         }
         state
     }

@@ -89,69 +89,57 @@ fn pairs<T: Copy, const N: usize>(mut a: [T; N], b: [T; N], f: impl Fn(T, T) -> 
     a
 }
 
-// The chain rule multiplies tangents by slopes with `gate`: where a function is infinitely steep, what does not move must stay, so
-// 0 * inf is 0. That is for few tangents of plain numbers. For many it is less to look at the slopes, and for nested numbers, whose
-// products would look at every level, at the result: a plain product differs from a gated one only where it is NaN.
-
-const fn is_small<T: Real, const N: usize>() -> bool {
-    T::PARTS == 1 && N <= 2
-}
-
-const fn is_nested<T: Real>() -> bool {
-    T::PARTS > 1
-}
+// The chain rule multiplies tangents by slopes so that a zero on either side wins over infinity and NaN: where a function is
+// infinitely steep, what does not move must stay. To look for that in every product would take long; a plain product differs only where
+// it is NaN.
 
 /// Tangents `a` behind a slope `p`.
 #[inline(always)]
 fn behind<T: Real, const N: usize>(p: T, a: [T; N]) -> [T; N] {
-    if is_nested::<T>() {
-        let eps = each(a, |t| p.ungated_mul(t));
-        if !any_nan(eps) {
-            return eps;
-        }
-        let mut eps = copied(a);
-        behind_gate(&copied([p]), &mut eps);
-        return copied(eps);
+    if T::PARTS == 0 {
+        return each(a, |t| p.chain_mul(t));
     }
-    if !is_small::<T, N>() && p.value().is_finite() {
-        return each(a, |t| p * t);
+    let eps = each(a, |t| p.ungated_mul(t));
+    if !any_nan(eps) {
+        return eps;
     }
-    each(a, |t| t.gate(p))
+    std::hint::cold_path();
+    let mut eps = copied(a);
+    behind_again(&copied([p]), &mut eps);
+    copied(eps)
 }
 
 #[cold]
 #[inline(never)]
-fn behind_gate<T: Real, const N: usize>([p]: &[T; 1], a: &mut [T; N]) {
-    *a = each(*a, |t| t.gate(*p));
+fn behind_again<T: Real, const N: usize>([p]: &[T; 1], a: &mut [T; N]) {
+    *a = each(*a, |t| p.chain_mul(t));
 }
 
 /// Tangents `a` and `b` behind slopes `p` and `q`.
 #[inline(always)]
 fn behind_both<T: Real, const N: usize>(p: T, a: [T; N], q: T, b: [T; N]) -> [T; N] {
-    if is_nested::<T>() {
-        let eps = pairs(a, b, |a, b| p.ungated_mul(a) + q.ungated_mul(b));
-        if !any_nan(eps) {
-            return eps;
-        }
-        let mut eps = copied(a);
-        behind_gates(&copied([p, q]), &mut eps, &copied(b));
-        return copied(eps);
+    if T::PARTS == 0 {
+        return pairs(a, b, |a, b| p.chain_mul(a) + q.chain_mul(b));
     }
-    if !is_small::<T, N>() && p.value().is_finite() && q.value().is_finite() {
-        return pairs(a, b, |a, b| p * a + q * b);
+    let eps = pairs(a, b, |a, b| p.ungated_mul(a) + q.ungated_mul(b));
+    if !any_nan(eps) {
+        return eps;
     }
-    pairs(a, b, |a, b| a.gate(p) + b.gate(q))
+    std::hint::cold_path();
+    let mut eps = copied(a);
+    behind_both_again(&copied([p, q]), &mut eps, &copied(b));
+    copied(eps)
 }
 
 #[cold]
 #[inline(never)]
-fn behind_gates<T: Real, const N: usize>([p, q]: &[T; 2], a: &mut [T; N], b: &[T; N]) {
-    *a = pairs(*a, *b, |a, b| a.gate(*p) + b.gate(*q));
+fn behind_both_again<T: Real, const N: usize>([p, q]: &[T; 2], a: &mut [T; N], b: &[T; N]) {
+    *a = pairs(*a, *b, |a, b| p.chain_mul(a) + q.chain_mul(b));
 }
 
 #[cold]
 #[inline(never)]
-fn gated_product<T: Real, const N: usize>([a, b]: &mut [Dual<T, N>; 2]) {
+fn product_again<T: Real, const N: usize>([a, b]: &mut [Dual<T, N>; 2]) {
     *a = a.binary(*b, a.re * b.re, slope::mul(a.re, b.re, a.re));
 }
 
@@ -192,7 +180,12 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
 
     #[inline(always)]
     fn scaled(self, y: T, k: f64) -> Self {
-        Dual { re: y, eps: each(self.eps, |t| t * k) }
+        let eps = if k.is_finite() && k != 0.0 {
+            each(self.eps, |t| t * k)
+        } else {
+            behind(T::constant(k), self.eps)
+        };
+        Dual { re: y, eps }
     }
 
     #[inline(always)]
@@ -210,7 +203,7 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
     #[inline(always)]
     fn product(self, other: Self) -> Self {
         let (a, b) = (self.re, other.re);
-        if !is_small::<T, N>() && !is_nested::<T>() {
+        if T::PARTS == 0 {
             return self.binary(other, a * b, slope::mul(a, b, a));
         }
         let y = self.ungated_mul(other);
@@ -218,11 +211,8 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
             return y;
         }
         std::hint::cold_path();
-        if is_small::<T, N>() {
-            return self.binary(other, a * b, slope::mul(a, b, a));
-        }
         let mut factors = copied([self, other]);
-        gated_product(&mut factors);
+        product_again(&mut factors);
         copied(factors)[0]
     }
 }
@@ -248,7 +238,41 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
 
     chain_powers!();
 
+    #[inline(always)]
+    fn select_lt(self, than: Self, then: Self, otherwise: Self) -> Self {
+        let part = |a: T, b: T| self.re.select_lt(than.re, a, b);
+        Dual { re: part(then.re, otherwise.re), eps: pairs(then.eps, otherwise.eps, part) }
+    }
+
+    #[inline(always)]
+    fn select_le(self, than: Self, then: Self, otherwise: Self) -> Self {
+        let part = |a: T, b: T| self.re.select_le(than.re, a, b);
+        Dual { re: part(then.re, otherwise.re), eps: pairs(then.eps, otherwise.eps, part) }
+    }
+
+    #[inline(always)]
+    fn held(self) -> Self {
+        Self::fixed(self.re.held())
+    }
+
+    #[inline(always)]
+    fn all_lt(self, other: Self) -> Option<bool> {
+        self.re.all_lt(other.re)
+    }
+
+    #[inline(always)]
+    fn all_le(self, other: Self) -> Option<bool> {
+        self.re.all_le(other.re)
+    }
+
     const PARTS: usize = T::PARTS * (N + 1);
+
+    #[inline(always)]
+    fn chain_mul(self, other: Self) -> Self {
+        let (a, b) = (self.re, other.re);
+        let eps = pairs(self.eps, other.eps, |s, t| b.chain_mul(s) + a.chain_mul(t));
+        Dual { re: a.chain_mul(b), eps }
+    }
 
     #[inline(always)]
     fn ungated_mul(self, other: Self) -> Self {

@@ -39,13 +39,15 @@ impl<const N: usize> Lanes<N> {
 
     /// What holds in every lane, or in none.
     #[inline(always)]
-    fn agreed(holds: impl Fn(usize) -> bool) -> bool {
+    fn unanimous(holds: impl Fn(usize) -> bool) -> Option<bool> {
         let first = holds(0);
-        assert!(
-            (1..N).all(|k| holds(k) == first),
-            "lanes disagree on a comparison; write the choice as a select, a maximum or a minimum"
-        );
-        first
+        (1..N).all(|k| holds(k) == first).then_some(first)
+    }
+
+    #[inline(always)]
+    fn agreed(holds: impl Fn(usize) -> bool) -> bool {
+        Self::unanimous(holds)
+            .expect("lanes disagree on a comparison; write the choice as a select, a maximum or a minimum")
     }
 }
 
@@ -183,6 +185,34 @@ impl<const N: usize> Real for Lanes<N> {
     fn select_le(self, than: Self, then: Self, mut otherwise: Self) -> Self {
         (0..N).for_each(|k| otherwise.0[k] = if self.0[k] <= than.0[k] { then.0[k] } else { otherwise.0[k] });
         otherwise
+    }
+
+    #[inline(always)]
+    fn held(self) -> Self {
+        self
+    }
+
+    #[inline(always)]
+    fn all_lt(self, other: Self) -> Option<bool> {
+        Self::unanimous(|k| self.0[k] < other.0[k])
+    }
+
+    #[inline(always)]
+    fn all_le(self, other: Self) -> Option<bool> {
+        Self::unanimous(|k| self.0[k] <= other.0[k])
+    }
+
+    const PARTS: usize = N;
+
+    #[inline(always)]
+    fn chain_mul(mut self, other: Self) -> Self {
+        (0..N).for_each(|k| self.0[k] = self.0[k].chain_mul(other.0[k]));
+        self
+    }
+
+    #[inline(always)]
+    fn has_nan(self) -> bool {
+        self.0.iter().fold(false, |any, v| any | v.is_nan())
     }
 }
 

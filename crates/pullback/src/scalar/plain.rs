@@ -110,6 +110,14 @@ impl Real for f64 {
     fn powf(self, p: f64) -> Self {
         f64::powf(self, p)
     }
+    #[inline(always)]
+    fn held(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn chain_mul(self, other: Self) -> Self {
+        if self == 0.0 || other == 0.0 { 0.0 } else { self * other }
+    }
     const PARTS: usize = 1;
 }
 
@@ -160,6 +168,14 @@ impl Real for Single {
     #[inline(always)]
     fn powf(self, p: f64) -> Self {
         Single(self.0.powf(p as f32))
+    }
+    #[inline(always)]
+    fn held(self) -> Self {
+        self
+    }
+    #[inline(always)]
+    fn chain_mul(self, other: Self) -> Self {
+        if self.0 == 0.0 || other.0 == 0.0 { Single(0.0) } else { self * other }
     }
     const PARTS: usize = 1;
 }

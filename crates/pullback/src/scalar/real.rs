@@ -55,8 +55,25 @@ pub trait Real:
     /// A number that depends on nothing.
     fn constant(value: f64) -> Self;
 
-    /// The value without its derivatives. On the recorder of compiled functions it is the value at the
-    /// point of recording, and the compiled function knows nothing of what is done with it.
+    /// The value without its derivatives.
+    ///
+    /// On the recorder of compiled functions it is the value at the point of recording. What is done with it is not recorded, so the
+    /// compiled function holds only where this number has the same value again, and is an error elsewhere. Where the value is an
+    /// index, ask for that of a number which is the same over the interval:
+    ///
+    /// ```
+    /// use pullback::scalar::{Function, Number, Real};
+    /// /// Linear interpolation in a table.
+    /// fn lookup<T: Real>(x: &[T]) -> T {
+    ///     let table = [1.0, 2.0, 5.0, 10.0];
+    ///     let k = x[0].floor().value();
+    ///     (x[0] - k) * (table[k as usize + 1] - table[k as usize]) + table[k as usize]
+    /// }
+    /// let f = Function::record_at(lookup, &[1.25]);
+    /// assert_eq!(f.value(&[1.5]), 3.5);
+    /// assert!(f.try_evaluate_into(&[2.5], &mut [0.0]).is_err());
+    /// ```
+    #[track_caller]
     fn value(self) -> f64;
 
     /// Integer power.
@@ -145,12 +162,8 @@ pub trait Real:
     /// it as one operation.
     #[inline]
     fn log_sum_exp(x: &[Self]) -> Self {
-        let top = x.iter().fold(f64::NEG_INFINITY, |m, x| m.max(x.value()));
-        if top.is_infinite() {
-            // All terms are 0, or one is infinite: shifting would give NaN.
-            return x.iter().map(|&x| x.exp()).sum::<Self>().ln();
-        }
-        x.iter().map(|&x| (x - top).exp()).sum::<Self>().ln() + top
+        let shift = Self::shift(x.iter().copied());
+        x.iter().map(|&x| (x - shift).exp()).sum::<Self>().ln() + shift
     }
 
     /// Runs `f`; a tape then keeps the derivatives of the results instead of the operations of `f`. That
@@ -201,11 +214,49 @@ pub trait Real:
         (0..steps).fold(state.to_vec(), |state, k| step(k, &state, parameters))
     }
 
+    /// What the terms of a `log_sum_exp` are shifted by: the largest of them, held fixed, and 0 where that is infinite, for then
+    /// shifting would give NaN.
+    #[doc(hidden)]
+    #[inline]
+    fn shift(terms: impl Iterator<Item = Self>) -> Self {
+        let top = terms.map(Self::held).fold(Self::constant(f64::NEG_INFINITY), Self::maximum);
+        top.abs().select_lt(Self::constant(f64::INFINITY), top, Self::constant(0.0))
+    }
+
+    /// The same value, which depends on nothing.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn held(self) -> Self {
+        Self::constant(self.value())
+    }
+
+    /// Whether `self < other`, if that is the same in all lanes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn all_lt(self, other: Self) -> Option<bool> {
+        Some(self < other)
+    }
+
+    /// Whether `self <= other`, if that is the same in all lanes.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn all_le(self, other: Self) -> Option<bool> {
+        Some(self <= other)
+    }
+
     /// How many plain numbers it is made of; 0 if products are not all there is to it, as for what records.
     #[doc(hidden)]
     const PARTS: usize = 0;
 
-    /// The product, in which a derivative of zero does not win over an infinite slope.
+    /// The product of the chain rule: an exact zero on either side wins over infinity and NaN. What a result does not depend on has
+    /// no part in its derivative, however steep the functions are on the way.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn chain_mul(self, other: Self) -> Self {
+        self * other
+    }
+
+    /// The product, in which a zero does not win. It differs from [`chain_mul`](Self::chain_mul) only where a part is NaN.
     #[doc(hidden)]
     #[inline(always)]
     fn ungated_mul(self, other: Self) -> Self {
@@ -218,4 +269,20 @@ pub trait Real:
     fn has_nan(self) -> bool {
         self.value().is_nan()
     }
+}
+
+/// [`Real::chain_mul`], by looking at the result of a plain product: that is NaN only in the rare case.
+#[inline(always)]
+pub(super) fn chained<T: Real>(p: T, t: T) -> T {
+    if T::PARTS == 0 {
+        return p.chain_mul(t);
+    }
+    let product = p.ungated_mul(t);
+    if product.has_nan() { chained_again(&p, &t) } else { product }
+}
+
+#[cold]
+#[inline(never)]
+fn chained_again<T: Real>(p: &T, t: &T) -> T {
+    p.chain_mul(*t)
 }

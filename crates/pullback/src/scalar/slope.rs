@@ -4,6 +4,7 @@
 //! functions) is one of these: the table is expanded here, once.
 
 use super::Real;
+use super::real::chained;
 use crate::ops::table::elementwise_table;
 
 /// A partial derivative. Those that the table writes as a literal are known without arithmetic.
@@ -20,14 +21,14 @@ pub enum Slope<T> {
 }
 
 impl<T: Real> Slope<T> {
-    /// The slope times `t`.
+    /// The slope times `t`, by the product of the chain rule.
     #[inline(always)]
     pub fn times(self, t: T) -> T {
         match self {
             Slope::Zero => T::constant(0.0),
             Slope::One => t,
             Slope::MinusOne => -t,
-            Slope::Of(p) => p * t,
+            Slope::Of(p) => chained(p, t),
         }
     }
 

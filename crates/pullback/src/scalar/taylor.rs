@@ -58,7 +58,7 @@ impl<const N: usize> Taylor<N> {
 
     /// The `k`-th coefficient of the integral of `p x'`.
     fn integral(p: &Self, x: &Self, k: usize) -> f64 {
-        (1..=k).map(|j| j as f64 * x.c[j] * p.c[k - j]).sum::<f64>() / k as f64
+        (1..=k).map(|j| (j as f64 * x.c[j]).chain_mul(p.c[k - j])).sum::<f64>() / k as f64
     }
 
     /// The series with the value `y0` whose derivative is `Σ slope x'`, where the slopes may need the series itself.

@@ -2,6 +2,7 @@
 
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
+use super::real::chained;
 use super::slope::Slope;
 use super::tape::{self, Gather, Taped, slot};
 use super::{Real, checkpoint};
@@ -13,8 +14,7 @@ use crate::number::Number;
 /// with a variable on the same node, only changes `v` and `c`; a record is written when two different nodes meet.
 ///
 /// A `Var` has no lifetime, so that `fn f<T: Real>(x: &[T]) -> T` is passed by its name. It must not be used after
-/// the recording that made it: debug builds stop with a message; release builds may compute a wrong number, but never read
-/// outside the tape.
+/// the recording that made it, nor in the recording of another tape or thread: the operation that records it there panics, and says so.
 ///
 /// The layout avoids reading in wider pieces than were written, for which the processor has to wait: node and generation
 /// are one field, and `c` is the last, since the compiler likes to load it into a vector with what follows.
@@ -54,7 +54,9 @@ impl<T: Taped> Var<T> {
     /// The value `y` with slope `p` on the same node.
     #[inline(always)]
     pub(super) fn scaled_node(self, y: T, p: T) -> Self {
-        Var { v: y, c: damped(self.c, p), ..self }
+        // A factor of 1, as after every record, is known before the function has been computed; the product is not.
+        let c = if self.c.is_one() { p } else { chained(p, self.c) };
+        Var { v: y, c, ..self }
     }
 
     #[inline(always)]
@@ -72,9 +74,11 @@ impl<T: Taped> Var<T> {
         (self.at >> 32) as u32
     }
 
-    #[inline(always)]
-    fn check(self) {
-        slot::check::<T>(self.node(), self.generation());
+    /// What `choose` takes in each lane of `then` and `otherwise`, where not all lanes take the same.
+    fn mixed(then: Self, otherwise: Self, choose: impl Fn(T, T) -> T) -> Self {
+        let (zero, one) = (T::constant(0.0), T::constant(1.0));
+        let slopes = [Slope::Of(choose(one, zero)), Slope::Of(choose(zero, one))];
+        then.binary(otherwise, choose(then.v, otherwise.v), slopes)
     }
 }
 
@@ -84,20 +88,22 @@ fn along<T: Taped>(slope: Slope<T>, c: T) -> T {
     if T::SLOW_PRODUCT && c.is_one() { slope.number() } else { slope.times(c) }
 }
 
-/// `c * p`, but 0 where either is: what does not depend on the variable stays so behind an infinitely steep function.
+/// [`along`] for two variables, with one look for NaN at both products.
 #[inline(always)]
-fn damped<T: Taped>(c: T, p: T) -> T {
-    // As after every record; and unlike the product, it is known before the function has been computed.
-    if c.is_one() {
-        return p;
+fn along_both<T: Taped>([p, q]: [Slope<T>; 2], c: T, d: T) -> (T, T) {
+    let (Slope::Of(slope), Slope::Of(other)) = (p, q) else { return (along(p, c), along(q, d)) };
+    if T::PARTS == 0 {
+        return (along(p, c), along(q, d));
     }
-    let product = p * c;
-    if product.value().is_nan() { damped_nan(c, p) } else { product }
+    let plain = |slope: T, c: T| if T::SLOW_PRODUCT && c.is_one() { slope } else { slope.ungated_mul(c) };
+    let (a, b) = (plain(slope, c), plain(other, d));
+    if a.has_nan() | b.has_nan() { along_both_again(&[slope, c], &[other, d]) } else { (a, b) }
 }
 
 #[cold]
-fn damped_nan<T: Real>(c: T, p: T) -> T {
-    if p.value() == 0.0 { p.gate(c) } else { c.gate(p) }
+#[inline(never)]
+fn along_both_again<T: Taped>(&[p, c]: &[T; 2], &[q, d]: &[T; 2]) -> (T, T) {
+    (p.chain_mul(c), q.chain_mul(d))
 }
 
 impl<T: Taped> Chain for Var<T> {
@@ -110,7 +116,6 @@ impl<T: Taped> Chain for Var<T> {
 
     #[inline(always)]
     fn unary(self, y: T, slope: Slope<T>) -> Self {
-        self.check();
         match slope {
             Slope::Zero => Self::fixed(y),
             Slope::One => Var { v: y, ..self },
@@ -121,20 +126,19 @@ impl<T: Taped> Chain for Var<T> {
 
     #[inline(always)]
     fn scaled(self, y: T, k: f64) -> Self {
-        self.check();
-        Var { v: y, c: self.c * k, ..self }
+        // Mostly the compiler sees which it is.
+        let c = if k.is_finite() && k != 0.0 { self.c * k } else { self.c.chain_mul(T::constant(k)) };
+        Var { v: y, c, ..self }
     }
 
     #[inline(always)]
     fn binary(self, other: Self, y: T, [p, q]: [Slope<T>; 2]) -> Self {
-        self.check();
-        other.check();
         if let (Slope::Zero, Slope::Zero) = (p, q) {
             return Self::fixed(y);
         }
         if self.at != other.at && self.at != 0 && other.at != 0 {
-            let at = slot::push(along(p, self.c), self.node(), along(q, other.c), other.node());
-            return Var { v: y, c: T::constant(1.0), at };
+            let (pa, pb) = along_both([p, q], self.c, other.c);
+            return Var { v: y, c: T::constant(1.0), at: slot::push(pa, self.at, pb, other.at) };
         }
         // Where these are common the compiler mostly sees it, and there is no branch; elsewhere records come first.
         std::hint::cold_path();
@@ -177,15 +181,55 @@ impl<T: Taped> Real for Var<T> {
         if self.at == 0 || a.at == 0 || !b.c.is_one() {
             return self * a + b;
         }
-        self.check();
-        a.check();
-        b.check();
         let v = self.v * a.v + b.v;
         // Without a product for the factor that is mostly 1: for two products the compiler would load value and factor at once, and
         // wait until both have left the processor's store queue.
-        let q = if a.c.is_one() { self.v } else { self.v * a.c };
-        let at = slot::push_third(along(Slope::Of(a.v), self.c), self.node(), q, a.node(), b.node());
+        let q = if a.c.is_one() { self.v } else { chained(self.v, a.c) };
+        let at = slot::push_third(along(Slope::Of(a.v), self.c), self.at, q, a.at, b.at);
         Var { v, c: T::constant(1.0), at }
+    }
+
+    #[inline(always)]
+    fn select_lt(self, than: Self, then: Self, otherwise: Self) -> Self {
+        match self.v.all_lt(than.v) {
+            Some(true) => then,
+            Some(false) => otherwise,
+            None => Self::mixed(then, otherwise, |a, b| self.v.select_lt(than.v, a, b)),
+        }
+    }
+
+    #[inline(always)]
+    fn select_le(self, than: Self, then: Self, otherwise: Self) -> Self {
+        match self.v.all_le(than.v) {
+            Some(true) => then,
+            Some(false) => otherwise,
+            None => Self::mixed(then, otherwise, |a, b| self.v.select_le(than.v, a, b)),
+        }
+    }
+
+    #[inline(always)]
+    fn held(self) -> Self {
+        Self::fixed(self.v.held())
+    }
+
+    #[inline(always)]
+    fn all_lt(self, other: Self) -> Option<bool> {
+        self.v.all_lt(other.v)
+    }
+
+    #[inline(always)]
+    fn all_le(self, other: Self) -> Option<bool> {
+        self.v.all_le(other.v)
+    }
+
+    #[inline(always)]
+    fn chain_mul(self, other: Self) -> Self {
+        self.binary(other, chained(self.v, other.v), [Slope::Of(other.v), Slope::Of(self.v)])
+    }
+
+    #[inline(always)]
+    fn has_nan(self) -> bool {
+        self.v.has_nan()
     }
 
     #[track_caller]
@@ -197,17 +241,14 @@ impl<T: Taped> Real for Var<T> {
     }
 
     fn log_sum_exp(x: &[Self]) -> Self {
-        let top = x.iter().fold(f64::NEG_INFINITY, |m, x| m.max(x.value()));
-        if top.is_infinite() {
-            return x.iter().map(|&x| x.exp()).sum::<Self>().ln();
-        }
+        let shift = T::shift(x.iter().map(|x| x.v));
         let mut sum = T::constant(0.0);
         let gathered = Gather::new(x.iter().map(|&x| {
-            let term = (x.v - top).exp();
+            let term = (x.v - shift).exp();
             sum += term;
             (x, term)
         }));
-        gathered.finish(sum.ln() + top, sum.recip())
+        gathered.finish(sum.ln() + shift, sum.recip())
     }
 
     fn preaccumulate<O: AsMut<[Self]>>(f: impl FnOnce() -> O) -> O {

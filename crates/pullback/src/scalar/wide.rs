@@ -4,6 +4,7 @@ use super::Real;
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::Slope;
+use super::tape::out_of_memory;
 use crate::number::Number;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -64,16 +65,27 @@ impl Arena {
     fn scaled(&mut self, x: WideDual, y: f64, p: f64) -> WideDual {
         let start = self.rows.len();
         let from = x.row as usize * self.width;
+        if self.rows.try_reserve(self.width).is_err() {
+            out_of_memory(
+                (start + self.width) * size_of::<f64>(),
+                "the tangents of `directions`; give it fewer of them",
+            );
+        }
         assert_eq!(
             x.generation, self.generation,
             "a wide dual number was used outside the call that made it"
         );
         self.rows.extend_from_within(from..from + self.width);
-        // What does not move stays, however steep the function.
-        let times = |t: f64| if p.is_finite() { p * t } else { t.gate(p) };
+        let times = behind(p);
         self.rows[start..].iter_mut().for_each(|t| *t = times(*t));
         self.appended(y)
     }
+}
+
+/// What a slope makes of a tangent: the product of the chain rule, which is the plain one for slopes that are neither infinite nor 0.
+fn behind(p: f64) -> impl Fn(f64) -> f64 {
+    let plain = p.is_finite() && p != 0.0;
+    move |t| if plain { p * t } else { p.chain_mul(t) }
 }
 
 fn with_arena<R>(f: impl FnOnce(&mut Arena) -> R) -> R {
@@ -121,7 +133,7 @@ impl Chain for WideDual {
                 "a wide dual number was used outside the call that made it"
             );
             let b = &before[other.row as usize * arena.width..][..arena.width];
-            let times = |t: f64| if q.is_finite() { q * t } else { t.gate(q) };
+            let times = behind(q);
             new.iter_mut().zip(b).for_each(|(sum, &t)| *sum += times(t));
             first
         })
@@ -146,6 +158,10 @@ impl Real for WideDual {
     }
 
     chain_powers!();
+
+    fn chain_mul(self, other: Self) -> Self {
+        self.binary(other, self.re.chain_mul(other.re), [Slope::Of(other.re), Slope::Of(self.re)])
+    }
 }
 
 /// The values of `f` at `x`, and for each of them its derivatives in the given directions, by one run of forward mode.

@@ -1,8 +1,9 @@
 //! Operations on more than two nodes: fused sums, external functions, and inputs that come late.
 
 use super::slot::{self, Taped};
-use super::store::{MANY, Store};
+use super::store::{Store, out_of_memory};
 use crate::scalar::Var;
+use crate::scalar::real::chained;
 use std::ops::Range;
 
 /// The pullback of an external function: from the cotangents of its outputs to those of its inputs.
@@ -39,8 +40,10 @@ impl<T> Terms<T> {
     }
 
     pub fn reserve(&mut self, more: usize) {
-        self.partials.reserve(more);
-        self.nodes.reserve(more);
+        if self.partials.try_reserve(more).is_err() || self.nodes.try_reserve(more).is_err() {
+            let bytes = (self.len() + more) * (size_of::<T>() + size_of::<u32>());
+            out_of_memory(bytes, "the terms of sums on a tape; a checkpointed loop keeps fewer");
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -60,8 +63,7 @@ fn push_many<T: Taped>(start: usize, kind: Kind<T>) -> u32 {
         store.many.push(Many { node: tape.node(), terms: start..store.terms.len(), kind });
         store.many.len() as u32 - 1
     });
-    let zero = T::constant(0.0);
-    slot::push(zero, MANY, zero, b) as u32
+    slot::push_described::<T>(b) as u32
 }
 
 /// A node whose adjoint the sweep leaves in place.
@@ -83,7 +85,7 @@ impl<T: Taped> Gather<T> {
     pub fn new(terms: impl Iterator<Item = (Var<T>, T)>) -> Self {
         let mut gather = Gather { start: 0, generation: 0, last: None };
         if !slot::is_recording::<T>() {
-            // Without a tape there are only constants, or stale variables, which the tape would not know either.
+            terms.filter(|(x, _)| !x.is_constant()).for_each(|_| slot::foreign());
             return gather;
         }
         slot::with_current::<T, _>(|tape| {
@@ -93,8 +95,8 @@ impl<T: Taped> Gather<T> {
             store.terms.reserve(terms.size_hint().0);
             for (x, p) in terms {
                 if !x.is_constant() {
-                    slot::check::<T>(x.node(), x.generation());
-                    store.terms.push(p * x.scale(), x.node());
+                    tape.check(x);
+                    store.terms.push(chained(p, x.scale()), x.node());
                     gather.last = Some((x, p));
                 }
             }
@@ -114,7 +116,7 @@ impl<T: Taped> Gather<T> {
             true
         });
         if !many {
-            return x.scaled_node(value, p * factor);
+            return x.scaled_node(value, p.chain_mul(factor));
         }
         Var::on_node(value, push_many::<T>(self.start, Kind::Sum(factor)), self.generation)
     }
@@ -150,8 +152,9 @@ pub fn external<T: Taped>(
     let (start, generation) = slot::with_current::<T, _>(|tape| {
         let store = tape.store();
         let start = store.terms.len();
+        store.terms.reserve(inputs.len());
         for x in inputs {
-            slot::check::<T>(x.node(), x.generation());
+            tape.check(*x);
             store.terms.push(x.scale(), x.node());
         }
         (start, tape.generation())

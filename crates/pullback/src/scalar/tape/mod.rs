@@ -13,6 +13,7 @@ pub(in crate::scalar) use many::Gather;
 pub use many::external;
 pub(in crate::scalar) use preaccumulate::preaccumulate;
 pub use slot::Taped;
+pub(in crate::scalar) use store::out_of_memory;
 
 use super::Var;
 use many::Kind;
@@ -126,24 +127,27 @@ impl<T: Taped> Recording<'_, T> {
     /// The derivatives of `y` with respect to all the [first inputs](Self::first_inputs).
     pub(super) fn gradient_of_first(&self, y: Var<T>, gradient: &mut [T]) {
         self.installed.with(|tape| {
-            let mut adjoints = self.pull(tape, &[y], &[T::constant(1.0)]);
-            gradient.copy_from_slice(&adjoints[1..=gradient.len()]);
-            clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
-            tape.store().adjoints = adjoints;
+            until_sound(|careful| {
+                let mut adjoints = self.pull(tape, &[y], &[T::constant(1.0)], careful);
+                gradient.copy_from_slice(&adjoints[1..=gradient.len()]);
+                clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
+                tape.store().adjoints = adjoints;
+                gradient.iter().any(|d| d.has_nan())
+            });
         });
     }
 
     /// Sweeps with the given seeds. What is left of the adjoints are those of the inputs.
-    fn pull(&self, tape: &SlotView<'_, T>, outputs: &[Var<T>], seeds: &[T]) -> Vec<T> {
+    fn pull(&self, tape: &SlotView<'_, T>, outputs: &[Var<T>], seeds: &[T], careful: bool) -> Vec<T> {
         let (from, to) = (tape.store().first(), tape.node());
         let mut adjoints = adjoints_of(tape.store(), to as usize);
         for (y, &seed) in outputs.iter().zip(seeds) {
             check_output(tape, *y);
-            adjoints[y.node() as usize] += y.scale() * seed;
+            adjoints[y.node() as usize] += y.scale().chain_mul(seed);
         }
         let _paused = tape.pause();
         // SAFETY: all nodes before `to` were recorded.
-        unsafe { sweep::single(tape.store(), &mut adjoints, from, to) };
+        unsafe { sweep::single(tape.store(), &mut adjoints, from, to, careful) };
         adjoints[0] = T::constant(0.0);
         adjoints
     }
@@ -190,12 +194,15 @@ impl<T: Taped> Recording<'_, T> {
         assert_eq!(x.len(), gradient.len(), "pullback: the gradient needs one place for each input");
         self.installed.with(|tape| {
             self.check_inputs(tape, x);
-            let mut adjoints = self.pull(tape, outputs, seeds);
-            for (x, d) in x.iter().zip(gradient) {
-                *d = adjoints[x.node() as usize];
-            }
-            clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
-            tape.store().adjoints = adjoints;
+            until_sound(|careful| {
+                let mut adjoints = self.pull(tape, outputs, seeds, careful);
+                for (x, d) in x.iter().zip(&mut *gradient) {
+                    *d = adjoints[x.node() as usize];
+                }
+                clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
+                tape.store().adjoints = adjoints;
+                gradient.iter().any(|d| d.has_nan())
+            });
         });
     }
 
@@ -218,24 +225,37 @@ impl<T: Taped> Recording<'_, T> {
             outputs.iter().for_each(|&y| check_output(tape, y));
             let external = tape.store().many.iter().any(|m| matches!(m.kind, Kind::Call(..)));
             if x.len() < outputs.len() && !external {
-                for start in (0..x.len()).step_by(8) {
-                    self.columns::<8>(tape, outputs, x, start, jacobian);
-                }
+                until_sound(|careful| {
+                    for start in (0..x.len()).step_by(8) {
+                        self.columns::<8>(tape, outputs, x, start, jacobian, careful);
+                    }
+                    jacobian.iter().any(|d| d.has_nan())
+                });
                 return;
             }
             for (outputs, rows) in outputs.chunks(8).zip(jacobian.chunks_mut(8 * x.len())) {
-                match outputs.len() {
-                    1 => self.rows::<1>(tape, outputs, x, rows),
-                    2 => self.rows::<2>(tape, outputs, x, rows),
-                    3 | 4 => self.rows::<4>(tape, outputs, x, rows),
-                    _ => self.rows::<8>(tape, outputs, x, rows),
-                }
+                until_sound(|careful| {
+                    match outputs.len() {
+                        1 => self.rows::<1>(tape, outputs, x, rows, careful),
+                        2 => self.rows::<2>(tape, outputs, x, rows, careful),
+                        3 | 4 => self.rows::<4>(tape, outputs, x, rows, careful),
+                        _ => self.rows::<8>(tape, outputs, x, rows, careful),
+                    }
+                    rows.iter().any(|d| d.has_nan())
+                });
             }
         });
     }
 
     /// At most `W` rows of a Jacobian, by one sweep.
-    fn rows<const W: usize>(&self, tape: &SlotView<'_, T>, outputs: &[Var<T>], x: &[Var<T>], rows: &mut [T]) {
+    fn rows<const W: usize>(
+        &self,
+        tape: &SlotView<'_, T>,
+        outputs: &[Var<T>],
+        x: &[Var<T>],
+        rows: &mut [T],
+        careful: bool,
+    ) {
         let (from, to) = (tape.store().first(), tape.node());
         let mut flat = adjoints_of(tape.store(), to as usize * W);
         let adjoints = flat.as_chunks_mut::<W>().0;
@@ -245,7 +265,7 @@ impl<T: Taped> Recording<'_, T> {
         {
             let _paused = tape.pause();
             // SAFETY: all nodes before `to` were recorded.
-            unsafe { sweep::wide(tape.store(), adjoints, from, to) };
+            unsafe { sweep::wide(tape.store(), adjoints, from, to, careful) };
         }
         adjoints[0] = [T::constant(0.0); W];
         for (w, row) in rows.chunks_mut(x.len()).enumerate() {
@@ -265,6 +285,7 @@ impl<T: Taped> Recording<'_, T> {
         x: &[Var<T>],
         start: usize,
         jacobian: &mut [T],
+        careful: bool,
     ) {
         let (from, to) = (tape.store().first(), tape.node());
         let mut flat = adjoints_of(tape.store(), to as usize * W);
@@ -275,13 +296,13 @@ impl<T: Taped> Recording<'_, T> {
         }
         tangents[0] = [T::constant(0.0); W];
         // SAFETY: all nodes before `to` were recorded; the caller looked for external functions.
-        unsafe { sweep::forward(tape.store(), tangents, from, to) };
+        unsafe { sweep::forward(tape.store(), tangents, from, to, careful) };
         for (y, row) in outputs.iter().zip(jacobian.chunks_mut(n)) {
             for (w, d) in row[start..].iter_mut().take(W).enumerate() {
                 *d = if y.is_constant() {
                     T::constant(0.0)
                 } else {
-                    y.scale() * tangents[y.node() as usize][w]
+                    y.scale().chain_mul(tangents[y.node() as usize][w])
                 };
             }
         }
@@ -293,7 +314,7 @@ impl<T: Taped> Recording<'_, T> {
         let store = tape.store();
         for x in x {
             let node = x.node();
-            slot::check::<T>(node, x.generation());
+            tape.check(*x);
             let is_input = node < store.first() || store.late_inputs.binary_search(&node).is_ok();
             assert!(
                 is_input,
@@ -308,7 +329,7 @@ impl<T: Taped> Recording<'_, T> {
     }
 
     /// Forgets everything recorded since `position`. Variables made since then must not be used again; unlike after
-    /// [`reset`](Self::reset), debug builds do not notice if they are.
+    /// [`reset`](Self::reset), it is not noticed if they are.
     #[track_caller]
     pub fn rewind(&self, position: Position) {
         self.installed.with(|tape| {
@@ -331,9 +352,18 @@ impl<T: Taped> Recording<'_, T> {
     }
 }
 
+/// Walks once, and again with care if the results have NaN: most often it is from the first walk, where a derivative of zero met an
+/// infinite one.
+fn until_sound(mut walk: impl FnMut(bool) -> bool) {
+    if walk(false) {
+        std::hint::cold_path();
+        walk(true);
+    }
+}
+
 /// Stops the program if `y` is not on the tape: its seed would stay behind in the adjoints.
 fn check_output<T: Taped>(tape: &SlotView<'_, T>, y: Var<T>) {
-    slot::check::<T>(y.node(), y.generation());
+    tape.check(y);
     assert!(y.node() < tape.node(), "the output of a derivative is not on this tape");
 }
 
@@ -344,7 +374,7 @@ fn adjoints_of<T: Taped>(store: &mut Store<T>, n: usize) -> Vec<T> {
     if adjoints.len() < n {
         drop(adjoints);
         // A new zeroed block costs nothing until it is touched, where growing the old one would copy.
-        adjoints = vec![T::constant(0.0); n.next_multiple_of(1 << 12)];
+        adjoints = store::zeros(n.next_multiple_of(1 << 12));
     }
     adjoints
 }

@@ -3,7 +3,7 @@
 use super::many::{Gather, Kind};
 use super::slot::{self, Taped};
 use super::store::{MANY, THIRD};
-use super::{adjoints_of, sweep};
+use super::{adjoints_of, sweep, until_sound};
 use crate::scalar::Var;
 
 /// Runs `f`, which returns variables, and puts their derivatives with respect to the earlier nodes that `f` used on
@@ -46,16 +46,22 @@ pub(in crate::scalar) fn preaccumulate<T: Taped, O: AsMut<[Var<T>]>>(f: impl FnO
         let mut adjoints = adjoints_of(store, to as usize);
         let mut rows = Vec::with_capacity(outputs.len());
         for y in outputs.iter() {
-            if y.node() < from {
+            // A variable of another tape stays as it is, and is an error where it meets one of this.
+            if y.node() < from || y.generation() != tape.generation() {
                 rows.push(None);
                 continue;
             }
-            adjoints[y.node() as usize] += y.scale();
-            // SAFETY: all nodes before `to` were recorded.
-            unsafe { sweep::single(store, &mut adjoints, from, to) };
-            let zero = T::constant(0.0);
-            let mut take = |node: u32| std::mem::replace(&mut adjoints[node as usize], zero);
-            rows.push(Some(used.iter().map(|&node| (node, take(node))).collect::<Vec<_>>()));
+            let mut row = Vec::new();
+            until_sound(|careful| {
+                adjoints[y.node() as usize] += y.scale();
+                // SAFETY: all nodes before `to` were recorded.
+                unsafe { sweep::single(store, &mut adjoints, from, to, careful) };
+                let zero = T::constant(0.0);
+                let mut take = |node: u32| std::mem::replace(&mut adjoints[node as usize], zero);
+                row = used.iter().map(|&node| (node, take(node))).collect();
+                row.iter().any(|(_, d)| d.has_nan())
+            });
+            rows.push(Some(row));
         }
         store.adjoints = adjoints;
         tape.rewind(from, None);

@@ -1,17 +1,46 @@
 //! Where the running operation finds the tape: a few thread-local cells, without destructor or
 //! initialisation, so that recording an operation is a comparison and a handful of stores.
 
-use super::store::{Record, Room, Store, THIRD};
+use super::store::{MANY, Record, Room, Store, THIRD};
 use crate::scalar::{Dual, Lanes, Real, Single, Var};
 use std::any::TypeId;
 use std::cell::Cell;
 
-/// A number that a tape can be made of.
+mod sealed {
+    /// Which types these are is up to this library: the tape trusts their slots, and that zero bits are the number zero.
+    pub trait Sealed {}
+    impl Sealed for f64 {}
+    impl Sealed for crate::scalar::Single {}
+    impl<T: Sealed, const N: usize> Sealed for crate::scalar::Dual<T, N> {}
+    impl<const N: usize> Sealed for crate::scalar::Lanes<N> {}
+    impl<T: Sealed> Sealed for crate::scalar::Var<T> {}
+}
+
+/// A number that a tape can be made of: `f64`, [`Single`], [`Lanes`], and [`Dual`] and [`Var`] of those. No others can be added.
 ///
 /// A type has a slot, the place of the tape that is recording its variables. `f64` and [`Single`] have
 /// one each; the families `Dual<T, N>`, `Lanes<N>` and `Var<T>` share one for each depth of nesting, and there each
 /// operation checks that the tape in it is of its own type.
-pub trait Taped: Real {
+///
+/// ```
+/// use pullback::scalar::{Tape, Taped};
+/// /// The slope of `f` at `x`, in any precision, and with derivatives of its own.
+/// fn slope<T: Taped>(f: fn(pullback::scalar::Var<T>) -> pullback::scalar::Var<T>, x: T) -> T {
+///     Tape::new().record(|t| {
+///         let x = t.input(x);
+///         t.derivative(f(x), x)
+///     })
+/// }
+/// assert_eq!(slope(|x| x * x, 3.0), 6.0);
+/// ```
+///
+/// ```compile_fail,E0277
+/// #[derive(Clone, Copy)]
+/// struct Mine(f64);
+/// fn is_taped<T: pullback::scalar::Taped>() {}
+/// is_taped::<Mine>();
+/// ```
+pub trait Taped: Real + sealed::Sealed {
     #[doc(hidden)]
     const SLOT: usize;
     #[doc(hidden)]
@@ -212,9 +241,34 @@ fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
     ALL.with(|all| f(&all[T::SLOT]))
 }
 
-/// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread; the node in the low half, the generation in the high.
+/// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread; the node in the low half, the generation in the high, as in `a`
+/// and `b`, which have to be of that tape.
 #[inline(always)]
-pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u64 {
+pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u64, pb: T, b: u64) -> u64 {
+    write(pa, a as u32, pb, b as u32, |at| ((a ^ at) | (b ^ at)) >> 32 == 0)
+}
+
+/// As [`push`], for `d(node) = pa d(a) + pb d(b) + d(c)`.
+#[inline(always)]
+pub(in crate::scalar) fn push_third<T: Taped>(pa: T, a: u64, pb: T, b: u64, c: u64) -> u64 {
+    let own = |at: u64| ((a ^ at) | (b ^ at) | (c ^ at)) >> 32 == 0;
+    let at = write(pa, a as u32 | THIRD, pb, b as u32, own);
+    // SAFETY: every record of the current chunk, such as the one that was just written, has a place for a third node.
+    slot::<T, _>(|slot| unsafe {
+        slot.thirds.get().wrapping_add(offset::<u32>(at)).cast::<u32>().write(c as u32);
+    });
+    at
+}
+
+/// Records an operation that is described elsewhere, as number `which`.
+pub(super) fn push_described<T: Taped>(which: u32) -> u64 {
+    let zero = T::constant(0.0);
+    write(zero, MANY, zero, which, |_| true)
+}
+
+/// Writes a record, if `own` says that its operands are of the generation of the node that it defines.
+#[inline(always)]
+fn write<T: Taped>(pa: T, a: u32, pb: T, b: u32, own: impl FnOnce(u64) -> bool) -> u64 {
     slot::<T, _>(|slot| {
         if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != TypeId::of::<T>()) {
             make_room::<T>(slot);
@@ -230,19 +284,14 @@ pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u32, pb: T, b: u32) -> u64 {
             (&raw mut (*place).a).write(a);
             (&raw mut (*place).b).write(b);
         }
+        // A foreign node would be a wrong number. After the stores, which do not wait for it.
+        if !cfg!(pullback_unchecked_tapes) && !own(at) {
+            foreign();
+        }
         // The record first, then the length: an unwinding never shows an unwritten record.
         slot.at.set(at + 1);
         at
     })
-}
-
-/// As [`push`], for `d(node) = pa d(a) + pb d(b) + d(c)`.
-#[inline(always)]
-pub(in crate::scalar) fn push_third<T: Taped>(pa: T, a: u32, pb: T, b: u32, c: u32) -> u64 {
-    let at = push(pa, a | THIRD, pb, b);
-    // SAFETY: every record of the current chunk, such as the one that was just written, has a place for a third node.
-    slot::<T, _>(|slot| unsafe { slot.thirds.get().wrapping_add(offset::<u32>(at)).cast::<u32>().write(c) });
-    at
 }
 
 /// Goes on to the next chunk.
@@ -258,16 +307,14 @@ fn make_room<T: Taped>(slot: &Slot) {
     slot.set_room(unsafe { (*slot.owner.get().cast::<Store<T>>()).advance(slot.node()) });
 }
 
-/// Stops the program if the variable is not of the tape that records now. Only debug builds ask.
-#[inline(always)]
-pub(in crate::scalar) fn check<T: Taped>(node: u32, generation: u32) {
-    if cfg!(debug_assertions) && node != 0 {
-        let now = slot::<T, _>(Slot::generation);
-        assert!(
-            generation == now,
-            "a tape variable was used on another tape, or after its tape was reset (generation {generation}, now {now})"
-        );
-    }
+/// Stops the program: a variable is not of the tape that records.
+#[cold]
+#[inline(never)]
+pub(super) fn foreign() -> ! {
+    panic!(
+        "a tape variable was used on another tape, on another thread, or after its tape was reset: it is of another generation. What an \
+         inner derivative needs of an outer one goes in by its value, or through nested types (`Var<Var>`, `scalar::record`)"
+    )
 }
 
 /// Puts a store in the slot of its type for the life of the guard.
@@ -346,6 +393,14 @@ impl<T: Taped> SlotView<'_, T> {
 
     pub fn generation(&self) -> u32 {
         self.slot.generation()
+    }
+
+    /// Stops the program if the variable is not of this tape.
+    #[inline(always)]
+    pub fn check(&self, x: Var<T>) {
+        if !x.is_constant() && x.generation() != self.generation() {
+            foreign();
+        }
     }
 
     /// The store. User code must not run while the reference lives.

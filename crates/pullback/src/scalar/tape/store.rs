@@ -1,7 +1,8 @@
 //! The memory of a tape: records in chunks that stay where they are while the tape grows.
 
 use super::many::{Many, Terms};
-use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
+use super::slot::Taped;
+use std::alloc::{Layout, alloc, alloc_zeroed, dealloc};
 use std::marker::PhantomData;
 use std::ptr::NonNull;
 
@@ -48,9 +49,32 @@ impl<T> Chunk<T> {
         let memory = unsafe { alloc(Self::layout()) };
         match NonNull::new(memory.cast()) {
             Some(memory) => Chunk(memory),
-            None => handle_alloc_error(Self::layout()),
+            None => out_of_memory(
+                Self::layout().size(),
+                "the next records of a tape; a checkpointed loop keeps fewer",
+            ),
         }
     }
+}
+
+/// Stops the program, or the thread of it that asked for too much.
+#[cold]
+#[inline(never)]
+pub(in crate::scalar) fn out_of_memory(bytes: usize, purpose: &str) -> ! {
+    panic!("out of memory: {bytes} bytes were asked for, for {purpose}")
+}
+
+/// So many numbers zero.
+pub(super) fn zeros<T: Taped>(n: usize) -> Vec<T> {
+    let layout = Layout::array::<T>(n).ok().filter(|layout| layout.size() > 0);
+    let Some(layout) = layout else { return vec![T::constant(0.0); n] };
+    // SAFETY: the layout is not empty.
+    let memory = unsafe { alloc_zeroed(layout) };
+    if memory.is_null() {
+        out_of_memory(layout.size(), "the adjoints of a tape; a checkpointed loop needs fewer");
+    }
+    // SAFETY: allocated just now for `n` of them; zero bits are the zero of every type that is `Taped`, which are all known here.
+    unsafe { Vec::from_raw_parts(memory.cast(), n, n) }
 }
 
 impl<T> Drop for Chunk<T> {

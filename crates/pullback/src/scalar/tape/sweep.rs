@@ -1,4 +1,8 @@
 //! The walks over the records: adjoints backward, tangents forward.
+//!
+//! Each of them comes in two forms. The plain one multiplies, and where an infinite derivative meets one of zero it leaves NaN. Where that
+//! is found in a result, the walk is made again by the careful one, with [`Real::chain_mul`](crate::scalar::Real): it takes longer,
+//! and differs only there.
 
 use super::many::Kind;
 use super::slot::Taped;
@@ -12,7 +16,17 @@ use super::store::{MANY, Record, Store, THIRD};
 ///
 /// # Safety
 /// The records up to node `to` must have been written.
-pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+pub(super) unsafe fn single<T: Taped>(
+    store: &Store<T>,
+    adjoints: &mut [T],
+    from: u32,
+    to: u32,
+    careful: bool,
+) {
+    if careful {
+        // SAFETY: the caller's promise.
+        return unsafe { single_on::<T, false, true>(store, adjoints, from, to) };
+    }
     #[cfg(target_arch = "x86_64")]
     {
         /// # Safety
@@ -20,7 +34,7 @@ pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from
         #[target_feature(enable = "fma")]
         unsafe fn with_fma<T: Taped>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
             // SAFETY: the caller's promise.
-            unsafe { single_on::<T, true>(store, adjoints, from, to) }
+            unsafe { single_on::<T, true, false>(store, adjoints, from, to) }
         }
         if is_x86_feature_detected!("fma") {
             // SAFETY: the processor has the instruction; the rest is the caller's promise.
@@ -28,13 +42,18 @@ pub(super) unsafe fn single<T: Taped>(store: &Store<T>, adjoints: &mut [T], from
         }
     }
     // SAFETY: the caller's promise.
-    unsafe { single_on::<T, { cfg!(target_arch = "aarch64") }>(store, adjoints, from, to) }
+    unsafe { single_on::<T, { cfg!(target_arch = "aarch64") }, false>(store, adjoints, from, to) }
 }
 
 /// # Safety
 /// As for [`single`].
 #[inline(always)]
-unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mut [T], from: u32, to: u32) {
+unsafe fn single_on<T: Taped, const FUSED: bool, const CAREFUL: bool>(
+    store: &Store<T>,
+    adjoints: &mut [T],
+    from: u32,
+    to: u32,
+) {
     let zero = T::constant(0.0);
     // SAFETY: the caller's promise.
     for stretch in unsafe { store.backward(from, to) } {
@@ -50,7 +69,7 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
                 let (a, c) = ((record.a & !THIRD) as usize, unsafe { stretch.third(record, k) } as usize);
                 if c == 0 || a >= k || b >= k || c >= k {
                     adjoints[k] = g;
-                    elsewhere(store, record, adjoints, k);
+                    elsewhere::<T, CAREFUL>(store, record, adjoints, k);
                     g = std::mem::replace(&mut adjoints[k - 1], zero);
                     continue;
                 }
@@ -58,8 +77,8 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
                 unsafe {
                     let mut next = std::mem::replace(adjoints.get_unchecked_mut(k - 1), zero);
                     if !g.is_nothing() {
-                        add::<T, FUSED>(&mut next, adjoints, k, a, record.pa, g);
-                        add::<T, FUSED>(&mut next, adjoints, k, b, record.pb, g);
+                        add::<T, FUSED, CAREFUL>(&mut next, adjoints, k, a, record.pa, g);
+                        add::<T, FUSED, CAREFUL>(&mut next, adjoints, k, b, record.pb, g);
                         let sum = if c + 1 == k { &mut next } else { adjoints.get_unchecked_mut(c) };
                         *sum += g;
                     }
@@ -72,8 +91,8 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
             if !g.is_nothing() {
                 // SAFETY: both nodes are less than `k`.
                 unsafe {
-                    add::<T, FUSED>(&mut next, adjoints, k, a, record.pa, g);
-                    add::<T, FUSED>(&mut next, adjoints, k, b, record.pb, g);
+                    add::<T, FUSED, CAREFUL>(&mut next, adjoints, k, a, record.pa, g);
+                    add::<T, FUSED, CAREFUL>(&mut next, adjoints, k, b, record.pb, g);
                 }
             }
             g = next;
@@ -89,7 +108,7 @@ unsafe fn single_on<T: Taped, const FUSED: bool>(store: &Store<T>, adjoints: &mu
 /// # Safety
 /// There must be an adjoint of the node.
 #[inline(always)]
-unsafe fn add<T: Taped, const FUSED: bool>(
+unsafe fn add<T: Taped, const FUSED: bool, const CAREFUL: bool>(
     next: &mut T,
     adjoints: &mut [T],
     k: usize,
@@ -97,22 +116,33 @@ unsafe fn add<T: Taped, const FUSED: bool>(
     p: T,
     g: T,
 ) {
+    // Two branches: one sum of either would have to be in memory.
     if node + 1 == k {
-        *next = next.plus_product::<FUSED>(p, g);
+        *next = plus::<T, FUSED, CAREFUL>(*next, p, g);
     } else {
         // SAFETY: the caller's promise.
         let sum = unsafe { adjoints.get_unchecked_mut(node) };
-        *sum = sum.plus_product::<FUSED>(p, g);
+        *sum = plus::<T, FUSED, CAREFUL>(*sum, p, g);
     }
+}
+
+#[inline(always)]
+fn plus<T: Taped, const FUSED: bool, const CAREFUL: bool>(sum: T, p: T, g: T) -> T {
+    if CAREFUL { sum + p.chain_mul(g) } else { sum.plus_product::<FUSED>(p, g) }
 }
 
 /// A record that is described elsewhere. One that names a node not before its own is of a stale variable, and ends here.
 #[cold]
 #[inline(never)]
-fn elsewhere<T: Taped>(store: &Store<T>, record: &Record<T>, adjoints: &mut [T], k: usize) {
+fn elsewhere<T: Taped, const CAREFUL: bool>(
+    store: &Store<T>,
+    record: &Record<T>,
+    adjoints: &mut [T],
+    k: usize,
+) {
     assert!(record.a == MANY, "an operation on the tape read a variable that was not on it");
     let (below, here) = adjoints.split_at_mut(k);
-    many(store, record, below.as_chunks_mut::<1>().0, here.as_chunks_mut::<1>().0);
+    many::<T, 1, CAREFUL>(store, record, below.as_chunks_mut().0, here.as_chunks_mut().0);
 }
 
 /// As [`single`], with `W` adjoints for each node. There is no carry: the work for one node covers the way to memory.
@@ -124,6 +154,20 @@ pub(super) unsafe fn wide<T: Taped, const W: usize>(
     adjoints: &mut [[T; W]],
     from: u32,
     to: u32,
+    careful: bool,
+) {
+    let walk = if careful { wide_on::<T, W, true> } else { wide_on::<T, W, false> };
+    // SAFETY: the caller's promise.
+    unsafe { walk(store, adjoints, from, to) }
+}
+
+/// # Safety
+/// As for [`single`].
+unsafe fn wide_on<T: Taped, const W: usize, const CAREFUL: bool>(
+    store: &Store<T>,
+    adjoints: &mut [[T; W]],
+    from: u32,
+    to: u32,
 ) {
     let zero = [T::constant(0.0); W];
     // SAFETY: the caller's promise.
@@ -131,15 +175,15 @@ pub(super) unsafe fn wide<T: Taped, const W: usize>(
         for (k, record) in stretch.records.iter().enumerate().rev() {
             let (below, here) = adjoints.split_at_mut(stretch.first as usize + k);
             if record.a == MANY {
-                many(store, record, below, here);
+                many::<T, W, CAREFUL>(store, record, below, here);
                 continue;
             }
             let g = std::mem::replace(&mut here[0], zero);
             if g.iter().all(|g| g.is_nothing()) {
                 continue;
             }
-            add_scaled(&mut below[(record.a & !THIRD) as usize], record.pa, &g);
-            add_scaled(&mut below[record.b as usize], record.pb, &g);
+            add_scaled::<T, W, CAREFUL>(&mut below[(record.a & !THIRD) as usize], record.pa, &g);
+            add_scaled::<T, W, CAREFUL>(&mut below[record.b as usize], record.pb, &g);
             // SAFETY: that is its node.
             if let c @ 1.. = unsafe { stretch.third(record, stretch.first as usize + k) } {
                 let sums = &mut below[c as usize];
@@ -150,16 +194,21 @@ pub(super) unsafe fn wide<T: Taped, const W: usize>(
 }
 
 #[inline(always)]
-fn add_scaled<T: Taped, const W: usize>(sum: &mut [T; W], p: T, g: &[T; W]) {
+fn add_scaled<T: Taped, const W: usize, const CAREFUL: bool>(sum: &mut [T; W], p: T, g: &[T; W]) {
     for w in 0..W {
-        sum[w] += p * g[w];
+        sum[w] += times::<T, CAREFUL>(p, g[w]);
     }
+}
+
+#[inline(always)]
+fn times<T: Taped, const CAREFUL: bool>(p: T, g: T) -> T {
+    if CAREFUL { p.chain_mul(g) } else { p * g }
 }
 
 /// The rule of an operation on many nodes; `here` starts with its own adjoints.
 #[cold]
 #[inline(never)]
-fn many<T: Taped, const W: usize>(
+fn many<T: Taped, const W: usize, const CAREFUL: bool>(
     store: &Store<T>,
     record: &Record<T>,
     below: &mut [[T; W]],
@@ -172,10 +221,10 @@ fn many<T: Taped, const W: usize>(
     match &entry.kind {
         Kind::Keep => {}
         Kind::Sum(factor) => {
-            let g = std::mem::replace(&mut here[0], [zero; W]).map(|g| g * *factor);
+            let g = std::mem::replace(&mut here[0], [zero; W]).map(|g| times::<T, CAREFUL>(g, *factor));
             if !g.iter().all(|g| g.is_nothing()) {
                 for (&p, &node) in terms() {
-                    add_scaled(&mut below[node as usize], p, &g);
+                    add_scaled::<T, W, CAREFUL>(&mut below[node as usize], p, &g);
                 }
             }
         }
@@ -190,7 +239,7 @@ fn many<T: Taped, const W: usize>(
                 pullback(&g, &mut inputs);
                 for ((&c, &node), d) in terms().zip(inputs) {
                     if node != 0 {
-                        below[node as usize][w] += c * d;
+                        below[node as usize][w] += times::<T, CAREFUL>(c, d);
                     }
                 }
             }
@@ -208,6 +257,20 @@ pub(super) unsafe fn forward<T: Taped, const W: usize>(
     tangents: &mut [[T; W]],
     from: u32,
     to: u32,
+    careful: bool,
+) {
+    let walk = if careful { forward_on::<T, W, true> } else { forward_on::<T, W, false> };
+    // SAFETY: the caller's promise.
+    unsafe { walk(store, tangents, from, to) }
+}
+
+/// # Safety
+/// As for [`forward`].
+unsafe fn forward_on<T: Taped, const W: usize, const CAREFUL: bool>(
+    store: &Store<T>,
+    tangents: &mut [[T; W]],
+    from: u32,
+    to: u32,
 ) {
     // SAFETY: the caller's promise.
     for stretch in unsafe { store.forward(from, to) } {
@@ -215,7 +278,9 @@ pub(super) unsafe fn forward<T: Taped, const W: usize>(
             let (below, here) = tangents.split_at_mut(stretch.first as usize + k);
             if record.a != MANY {
                 let (a, b) = (&below[(record.a & !THIRD) as usize], &below[record.b as usize]);
-                here[0] = std::array::from_fn(|w| record.pa * a[w] + record.pb * b[w]);
+                here[0] = std::array::from_fn(|w| {
+                    times::<T, CAREFUL>(record.pa, a[w]) + times::<T, CAREFUL>(record.pb, b[w])
+                });
                 // SAFETY: that is its node.
                 if let c @ 1.. = unsafe { stretch.third(record, stretch.first as usize + k) } {
                     let c = &below[c as usize];
@@ -228,7 +293,8 @@ pub(super) unsafe fn forward<T: Taped, const W: usize>(
                 let nodes = &store.terms.nodes[entry.terms.clone()];
                 here[0] = [T::constant(0.0); W];
                 for (&p, &node) in store.terms.partials[entry.terms.clone()].iter().zip(nodes) {
-                    add_scaled(&mut here[0], p * factor, &below[node as usize]);
+                    let p = times::<T, CAREFUL>(p, factor);
+                    add_scaled::<T, W, CAREFUL>(&mut here[0], p, &below[node as usize]);
                 }
             }
         }
