@@ -57,6 +57,23 @@ impl Builder {
         self.graph.pruned()
     }
 
+    /// The same function with plain products for those of the chain rule, which are faster and let more operations become one. It has
+    /// the same results wherever none of them is NaN. `None` if there are no such products; or if pieces that are not taken may be outside
+    /// of their domain, for there NaN is the rule.
+    pub fn plain(graph: &Graph) -> Option<Graph> {
+        if !graph.chains() || graph.chooses() {
+            return None;
+        }
+        let mut plain = graph.clone();
+        plain.nodes.iter_mut().filter(|n| n.op == Op::Chain).for_each(|n| n.op = Op::Mul);
+        let mut builder = Builder::new(0);
+        builder.graph.inputs = graph.inputs;
+        let outputs = builder.include(&plain);
+        let plain = builder.finish(&outputs);
+        // A failed check is told by its number.
+        (plain.guards.len() == graph.guards.len()).then_some(plain)
+    }
+
     fn append(&mut self, node: Node, value: f64) -> Symbol {
         let at = *self.known.entry(node).or_insert_with(|| {
             self.graph.nodes.push(node);
@@ -70,10 +87,7 @@ impl Builder {
     /// The node of a symbol; a constant gets one.
     fn node(&mut self, x: Symbol) -> u32 {
         if let Some(node) = x.node() {
-            assert!(
-                x.generation() == self.generation,
-                "a symbol of one recorded function was used in the recording of another"
-            );
+            self.check(x);
             return node;
         }
         let graph = &mut self.graph;
@@ -83,6 +97,14 @@ impl Builder {
             graph.values.push(x.at_recording());
             graph.nodes.len() as u32 - 1
         })
+    }
+
+    /// Stops the program if a symbol is not of this recording.
+    fn check(&self, x: Symbol) {
+        assert!(
+            x.node().is_none() || x.generation() == self.generation,
+            "a symbol of one recorded function was used in the recording of another"
+        );
     }
 
     /// Takes note that `a` and `b` compared so.
@@ -141,6 +163,7 @@ impl Builder {
         if x.iter().all(|x| x.node().is_none()) {
             return Symbol::fixed(value);
         }
+        x.iter().for_each(|&x| self.check(x));
         if let Some(simpler) = self.simplify(op, x, value) {
             return simpler;
         }
@@ -240,6 +263,20 @@ impl Builder {
                 (Some(0.0), _) | (_, Some(0.0)) => Some(Symbol::fixed(0.0)),
                 (Some(k), _) | (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
                 _ => None,
+            },
+            (Op::Chain, &[a, b]) => match (constant(a), constant(b)) {
+                (Some(0.0), _) | (_, Some(0.0)) => Some(Symbol::fixed(0.0)),
+                (Some(k), _) | (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
+                _ if same(a, b) => Some(self.emit(Op::Mul, &[a, b], value)),
+                _ => match (self.negated(a), self.negated(b)) {
+                    (Some(a), Some(b)) => Some(self.emit(Op::Chain, &[a, b], value)),
+                    (None, None) => None,
+                    (first, second) => {
+                        let product =
+                            self.emit(Op::Chain, &[first.unwrap_or(a), second.unwrap_or(b)], -value);
+                        Some(self.emit(Op::Neg, &[product], value))
+                    }
+                },
             },
             (Op::Square, &[x]) => Some(self.emit(Op::Mul, &[x, x], value)),
             (Op::Select, &[mask, a, b]) => match constant(mask) {

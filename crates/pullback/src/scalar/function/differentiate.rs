@@ -2,7 +2,6 @@
 
 use super::graph::{Graph, Op};
 use super::symbol::{Symbol, existing};
-use crate::number::Number;
 use crate::ops::table::elementwise_table;
 use crate::scalar::Real;
 use crate::scalar::slope::{self, Slope};
@@ -14,6 +13,7 @@ macro_rules! slopes_by_row {
         fn slopes(op: Op, x: &[Symbol], y: Symbol) -> [Slope<Symbol>; 2] {
             match op {
                 $(Op::$P => slopes_by_row!(@call $m x y $($x)+),)*
+                Op::Chain => [Slope::Of(x[1]), Slope::Of(x[0])],
                 _ => [Slope::Zero, Slope::Zero],
             }
         }
@@ -40,12 +40,6 @@ pub(super) fn pull(graph: &Graph, seeds: &[(u32, Symbol)]) -> Vec<Option<Symbol>
     for &(node, g) in seeds {
         add(&mut cotangents[node as usize], g);
     }
-    // A cotangent of zero that comes from a choice must stay zero, whatever the slope of the piece not taken.
-    let chooses = graph.nodes.iter().any(|n| n.op.chooses());
-    let times = |p: Slope<Symbol>, g: Symbol| match p {
-        Slope::Of(p) if chooses => g.gate(p),
-        p => p.times(g),
-    };
     let mut inputs = vec![None; graph.inputs];
     for k in (0..graph.nodes.len()).rev() {
         let Some(g) = cotangents[k] else { continue };
@@ -63,7 +57,7 @@ pub(super) fn pull(graph: &Graph, seeds: &[(u32, Symbol)]) -> Vec<Option<Symbol>
                 let p = slopes(op, &x, existing(k as u32));
                 for ((&a, x), p) in node.reads().iter().zip(x).zip(p) {
                     if !matches!(p, Slope::Zero) && x.node().is_some() {
-                        add(&mut cotangents[a as usize], times(p, g));
+                        add(&mut cotangents[a as usize], p.times(g));
                     }
                 }
             }

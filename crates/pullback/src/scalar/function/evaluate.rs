@@ -1,7 +1,7 @@
 //! Evaluates a program at many points, in blocks that run a lane for each, or at one.
 
 use super::exchange::{Points, gather, scatter};
-use super::program::Program;
+use super::program::{Program, Programs};
 use super::steps::{run_block, run_single};
 use super::workspace::{Line, PARTS, Workspace};
 use crate::backend::cpu::lane::Portable;
@@ -28,10 +28,32 @@ pub(super) struct Failure {
     pub guard: usize,
 }
 
-/// Evaluates the program at every point into the rows of `out`.
+/// Whether there is a NaN. All are looked at, without a branch for each.
+fn has_nan(results: &[f64]) -> bool {
+    results.iter().fold(false, |any, y| any | y.is_nan())
+}
+
+/// Evaluates the function at every point into the rows of `out`.
 ///
 /// Returns the first point that fails a check.
-pub(super) fn many(program: &Program, points: Points, out: &mut [f64]) -> Option<Failure> {
+pub(super) fn many(programs: &Programs, points: Points, out: &mut [f64]) -> Option<Failure> {
+    let failure = many_by(&programs.plain, points, out);
+    if failure.is_some() || !has_nan(out) {
+        return failure;
+    }
+    let careful = programs.careful()?;
+    // Those points alone, so that what the others get does not depend on their company.
+    let rows = careful.outputs.len();
+    let again: Vec<usize> = (0..points.len()).filter(|&k| has_nan(&out[k * rows..][..rows])).collect();
+    let mut results = vec![0.0; again.len() * rows];
+    let failure = many_by(careful, points.chosen(&again), &mut results);
+    for (&k, row) in again.iter().zip(results.chunks(rows)) {
+        out[k * rows..][..rows].copy_from_slice(row);
+    }
+    failure.map(|failure| Failure { point: again[failure.point], ..failure })
+}
+
+fn many_by(program: &Program, points: Points, out: &mut [f64]) -> Option<Failure> {
     let rows = program.outputs.len();
     let n = points.len();
     assert_eq!(out.len(), n * rows);
@@ -210,7 +232,15 @@ compiled_for_processor! {
 ///
 /// The program must keep the slots of the shared inputs. Points are summed in groups whose size depends on the program alone, so that the
 /// number of threads does not show in the result.
-pub(super) fn sums(program: &Program, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
+pub(super) fn sums(programs: &Programs, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
+    let failure = sums_by(&programs.plain, shared, points, sums);
+    if failure.is_some() || !has_nan(sums) {
+        return failure;
+    }
+    programs.careful().and_then(|careful| sums_by(careful, shared, points, sums))
+}
+
+fn sums_by(program: &Program, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
     let rows = program.outputs.len();
     let n = points.len();
     assert_eq!(sums.len(), rows);
@@ -243,13 +273,21 @@ pub(super) fn sums(program: &Program, shared: &[f64], points: Points, sums: &mut
     failure.into_inner().expect("nothing panics while it is held")
 }
 
-/// Evaluates the program at one point, in `workspace`.
+/// Evaluates the function at one point, in `workspace`.
 pub(super) fn one(
-    program: &Program,
+    programs: &Programs,
     x: &[f64],
     out: &mut [f64],
     workspace: &mut Vec<f64>,
 ) -> Option<Failure> {
+    let failure = one_by(&programs.plain, x, out, workspace);
+    if failure.is_some() || !has_nan(out) {
+        return failure;
+    }
+    programs.careful().and_then(|careful| one_by(careful, x, out, workspace))
+}
+
+fn one_by(program: &Program, x: &[f64], out: &mut [f64], workspace: &mut Vec<f64>) -> Option<Failure> {
     assert_eq!(out.len(), program.outputs.len());
     workspace.clear();
     workspace.resize(program.slots, 0.0);

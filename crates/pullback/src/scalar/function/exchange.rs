@@ -51,9 +51,10 @@ impl<'p> Points<'p> {
         Points { numbers, columns, len, chosen: None }
     }
 
-    /// Those points that are numbered in `chosen`, in that order.
-    pub fn chosen(numbers: &'p [f64], columns: usize, chosen: &'p [usize]) -> Self {
-        Points { numbers, columns, len: chosen.len(), chosen: Some(chosen) }
+    /// Those of all points that are numbered in `chosen`, in that order.
+    pub fn chosen(self, chosen: &'p [usize]) -> Self {
+        assert!(self.chosen.is_none(), "points are chosen from all");
+        Points { len: chosen.len(), chosen: Some(chosen), ..self }
     }
 
     #[inline(always)]

@@ -23,6 +23,8 @@ macro_rules! operations {
             LessEqual,
             /// The second argument if the first is not 0, else the third.
             Select,
+            /// The product of the chain rule, in which a zero on either side wins over infinity and NaN.
+            Chain,
             /// `a * b + c`, rounded once where the processor can.
             MulAdd,
             /// `a * b - c`.
@@ -42,6 +44,7 @@ macro_rules! operations {
                     Op::Less => "less",
                     Op::LessEqual => "less_equal",
                     Op::Select => "select",
+                    Op::Chain => "chain",
                     Op::MulAdd => "mul_add",
                     Op::MulSub => "mul_sub",
                     Op::NegMulAdd => "neg_mul_add",
@@ -54,7 +57,7 @@ macro_rules! operations {
                 match self {
                     Op::Input | Op::Constant => 0,
                     Op::Fixed => 1,
-                    Op::Less | Op::LessEqual => 2,
+                    Op::Less | Op::LessEqual | Op::Chain => 2,
                     Op::Select | Op::MulAdd | Op::MulSub | Op::NegMulAdd => 3,
                     $(Op::$P => [$(stringify!($x)),+].len(),)*
                 }
@@ -67,12 +70,7 @@ elementwise_table!(operations);
 impl Op {
     /// Whether the order of the two arguments does not matter, to the last bit.
     pub fn is_commutative(self) -> bool {
-        matches!(self, Op::Add | Op::Mul | Op::Hypot)
-    }
-
-    /// Whether the operation picks one of several pieces, so that another piece may be outside its domain.
-    pub fn chooses(self) -> bool {
-        matches!(self, Op::Select | Op::Maximum | Op::Minimum | Op::Relu | Op::Abs | Op::Gate)
+        matches!(self, Op::Add | Op::Mul | Op::Chain | Op::Hypot)
     }
 }
 
@@ -99,6 +97,8 @@ pub enum Comparison {
     LessEqual,
     /// `a == b`
     Equal,
+    /// The value of `a` was asked for, by [`Real::value`](crate::scalar::Real::value), and was `b`.
+    Value,
 }
 
 impl Comparison {
@@ -109,6 +109,7 @@ impl Comparison {
             Comparison::Less => a < b,
             Comparison::LessEqual => a <= b,
             Comparison::Equal => a == b,
+            Comparison::Value => a == b || (a.is_nan() && b.is_nan()),
         }
     }
 }
@@ -119,6 +120,7 @@ impl fmt::Display for Comparison {
             Comparison::Less => "<",
             Comparison::LessEqual => "<=",
             Comparison::Equal => "==",
+            Comparison::Value => "has the value",
         })
     }
 }
@@ -187,6 +189,29 @@ impl Graph {
         new.outputs = self.outputs.iter().map(|&k| rename(k)).collect();
         new.guards = self.guards.iter().map(|g| Guard { a: rename(g.a), b: rename(g.b), ..*g }).collect();
         new
+    }
+
+    /// Whether some product is one of the chain rule.
+    pub fn chains(&self) -> bool {
+        self.nodes.iter().any(|n| n.op == Op::Chain)
+    }
+
+    /// Whether there is a choice between pieces that depend on the inputs, of which one may be outside of its domain.
+    pub fn chooses(&self) -> bool {
+        let mut depends = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let carrying = match node.op {
+                Op::Fixed | Op::Less | Op::LessEqual => &[],
+                Op::Select => &node.args[1..],
+                _ => node.reads(),
+            };
+            let moves = node.op == Op::Input || carrying.iter().any(|&a| depends[a as usize]);
+            if moves && node.op == Op::Select {
+                return true;
+            }
+            depends.push(moves);
+        }
+        false
     }
 
     /// The number of operations, inputs and constants not counted.

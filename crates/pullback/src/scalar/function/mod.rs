@@ -20,9 +20,10 @@ pub use total::Total;
 
 use crate::scalar::Real;
 use crate::scalar::sparse::{self, SparseMatrix};
+use builder::Builder;
 use evaluate::Failure;
 use exchange::Points;
-use program::Program;
+use program::Programs;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::OnceLock;
@@ -76,7 +77,7 @@ impl<const N: usize> Outputs for [Symbol; N] {
 /// ```
 pub struct Function {
     graph: Graph,
-    program: OnceLock<Program>,
+    programs: OnceLock<Programs>,
     derived: Box<Derived>,
 }
 
@@ -106,6 +107,15 @@ pub struct OutsideBranch {
 
 impl fmt::Display for OutsideBranch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.guard.comparison == Comparison::Value {
+            return write!(
+                f,
+                "point {} is outside of what the function was recorded for: it used `value()` of a number that has another value here \
+                 ({}); ask for the value of what stays the same (`x.floor().value()` for an index), compare the number itself, or \
+                 record the function there",
+                self.point, self.guard
+            );
+        }
         write!(
             f,
             "point {} is outside the branch that the function was recorded for: {}; record it there, or write the \
@@ -140,7 +150,7 @@ impl Function {
     }
 
     fn from_graph(graph: Graph) -> Function {
-        Function { graph, program: OnceLock::new(), derived: Box::default() }
+        Function { graph, programs: OnceLock::new(), derived: Box::default() }
     }
 
     /// A function whose first operations are those of this one.
@@ -152,8 +162,8 @@ impl Function {
         &self.graph
     }
 
-    fn program(&self) -> &Program {
-        self.program.get_or_init(|| Program::new(&self.graph))
+    fn programs(&self) -> &Programs {
+        self.programs.get_or_init(|| Programs::new(&self.graph, 0))
     }
 
     /// The number of inputs.
@@ -188,7 +198,7 @@ impl Function {
     pub fn try_evaluate_into(&self, x: &[f64], out: &mut [f64]) -> Result<(), OutsideBranch> {
         assert_eq!(x.len(), self.inputs(), "the function has {} inputs", self.inputs());
         assert_eq!(out.len(), self.outputs(), "the function has {} outputs", self.outputs());
-        WORKSPACE.with_borrow_mut(|workspace| match evaluate::one(self.program(), x, out, workspace) {
+        WORKSPACE.with_borrow_mut(|workspace| match evaluate::one(self.programs(), x, out, workspace) {
             None => Ok(()),
             Some(failure) => Err(self.outside(failure)),
         })
@@ -213,7 +223,7 @@ impl Function {
             self.inputs()
         );
         assert_eq!(out.len(), n * self.outputs(), "{} results for each of {n} points", self.outputs());
-        match evaluate::many(self.program(), Points::all(points, self.inputs(), n), out) {
+        match evaluate::many(self.programs(), Points::all(points, self.inputs(), n), out) {
             None => Ok(()),
             Some(failure) => Err(self.outside(failure)),
         }
@@ -447,7 +457,7 @@ impl Function {
     }
 
     /// The function as Rust source: `fn name(x: &[f64; n], y: &mut [f64; m]) -> bool`, which returns whether `x` is in the
-    /// recorded branch.
+    /// recorded branch. The products of derivatives are plain ones: where a derivative of zero meets an infinite one, it has NaN.
     ///
     /// ```
     /// use pullback::scalar::{Function, Real};
@@ -458,12 +468,12 @@ impl Function {
     /// assert!(text.contains("pub fn f(x: &[f64; 1], y: &mut [f64; 1])"));
     /// ```
     pub fn to_rust(&self, name: &str) -> String {
-        source::rust(&self.graph, name)
+        source::rust(Builder::plain(&self.graph).as_ref().unwrap_or(&self.graph), name)
     }
 
     /// The function as C99 source: `int name(const double *x, double *y)`, which returns whether `x` is in the recorded branch.
     pub fn to_c(&self, name: &str) -> String {
-        source::c(&self.graph, name)
+        source::c(Builder::plain(&self.graph).as_ref().unwrap_or(&self.graph), name)
     }
 }
 

@@ -1,6 +1,8 @@
 //! A graph made ready to run: fused, in slots that are used again when their value is no longer needed.
 
+use super::builder::Builder;
 use super::graph::{Comparison, Graph, Op};
+use std::sync::OnceLock;
 
 /// One step: `slots[dst] = op(slots[a], slots[b], slots[c])`.
 #[derive(Clone, Copy, Debug)]
@@ -109,13 +111,37 @@ fn scheduled(graph: &Graph) -> Graph {
     new
 }
 
-impl Program {
-    pub fn new(graph: &Graph) -> Program {
-        Self::with_kept_inputs(graph, 0)
+/// The ways to run a function: with plain products, and with those of the chain rule where a result of the former is NaN. A zero that
+/// met an infinity is found that way, and the others pay nothing for it.
+#[derive(Debug)]
+pub(super) struct Programs {
+    pub plain: Program,
+    graph: Option<Graph>,
+    kept: usize,
+    careful: OnceLock<Program>,
+}
+
+impl Programs {
+    /// Programs that leave the slots of the first `kept` inputs as they are, so that they need to be loaded once only.
+    pub fn new(graph: &Graph, kept: usize) -> Programs {
+        let plain = Builder::plain(graph);
+        Programs {
+            plain: Program::with_kept_inputs(plain.as_ref().unwrap_or(graph), kept),
+            graph: plain.is_some().then(|| graph.clone()),
+            kept,
+            careful: OnceLock::new(),
+        }
     }
 
-    /// A program that leaves the slots of the first `kept` inputs as they are, so that they need to be loaded once only.
-    pub fn with_kept_inputs(graph: &Graph, kept: usize) -> Program {
+    /// The program to run again where results are NaN, if it is another.
+    pub fn careful(&self) -> Option<&Program> {
+        let graph = self.graph.as_ref()?;
+        Some(self.careful.get_or_init(|| Program::with_kept_inputs(graph, self.kept)))
+    }
+}
+
+impl Program {
+    fn with_kept_inputs(graph: &Graph, kept: usize) -> Program {
         let graph = scheduled(&fuse(graph));
         let n = graph.nodes.len();
         let mut last_use = vec![0usize; n];

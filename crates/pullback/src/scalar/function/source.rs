@@ -1,6 +1,6 @@
 //! A recorded function as source text.
 
-use super::graph::{Graph, Op};
+use super::graph::{Comparison, Graph, Op};
 use std::fmt::Write;
 
 /// What differs between the languages.
@@ -72,7 +72,11 @@ fn body(graph: &Graph, language: &Language, text: &mut String) {
         };
         text.push_str(&(language.step)(k, &value));
         while let Some(g) = guards.next_if(|g| g.a.max(g.b) as usize <= k) {
-            let holds = format!("v{} {} v{}", g.a, g.comparison, g.b);
+            let (a, b) = (g.a, g.b);
+            let holds = match g.comparison {
+                Comparison::Value => format!("v{a} == v{b} || (v{a} != v{a} && v{b} != v{b})"),
+                comparison => format!("v{a} {comparison} v{b}"),
+            };
             let fails = if g.outcome { format!("!({holds})") } else { holds };
             text.push_str(&(language.leave)(&fails));
         }
@@ -105,6 +109,7 @@ fn rust_template(op: Op) -> String {
         Op::Less => "if {0} < {1} { 1.0 } else { 0.0 }".into(),
         Op::LessEqual => "if {0} <= {1} { 1.0 } else { 0.0 }".into(),
         Op::Select => "if {0} != 0.0 { {1} } else { {2} }".into(),
+        Op::Chain => "if {0} == 0.0 || {1} == 0.0 { 0.0 } else { {0} * {1} }".into(),
         Op::MulAdd => "{0} * {1} + {2}".into(),
         Op::MulSub => "{0} * {1} - {2}".into(),
         Op::NegMulAdd => "{2} - {0} * {1}".into(),
@@ -153,6 +158,7 @@ fn c_template(op: Op) -> String {
         Op::Less => "{0} < {1} ? 1.0 : 0.0",
         Op::LessEqual => "{0} <= {1} ? 1.0 : 0.0",
         Op::Select => "{0} != 0.0 ? {1} : {2}",
+        Op::Chain => "{0} == 0.0 || {1} == 0.0 ? 0.0 : {0} * {1}",
         Op::MulAdd => "{0} * {1} + {2}",
         Op::MulSub => "{0} * {1} - {2}",
         Op::NegMulAdd => "{2} - {0} * {1}",

@@ -130,6 +130,11 @@ fn mul_add<I: Isa>(a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f6
 }
 
 #[inline(always)]
+fn chain<I: Isa>(a: Lane<f64, I>, b: Lane<f64, I>) -> Lane<f64, I> {
+    Lane::new(if (a.0 == 0.0) | (b.0 == 0.0) { 0.0 } else { a.0 * b.0 })
+}
+
+#[inline(always)]
 fn flag<I: Isa>(holds: bool) -> Lane<f64, I> {
     Lane::new(if holds { 1.0 } else { 0.0 })
 }
@@ -151,6 +156,7 @@ macro_rules! evaluation {
                 Op::Less => flag(a.0 < b.0),
                 Op::LessEqual => flag(a.0 <= b.0),
                 Op::Select => choose(a, b, c),
+                Op::Chain => chain(a, b),
                 Op::MulAdd => mul_add(a, b, c),
                 Op::MulSub => mul_add(a, b, -c),
                 Op::NegMulAdd => mul_add(-a, b, c),
@@ -167,6 +173,7 @@ macro_rules! evaluation {
                 Op::Less => evaluation!(@two step slots |a, b| flag(a.0 < b.0)),
                 Op::LessEqual => evaluation!(@two step slots |a, b| flag(a.0 <= b.0)),
                 Op::Select => each3::<L, I>(step, slots, choose),
+                Op::Chain => evaluation!(@two step slots |a, b| chain(a, b)),
                 Op::MulAdd => each3::<L, I>(step, slots, mul_add),
                 Op::MulSub => each3::<L, I>(step, slots, |a, b, c| mul_add(a, b, -c)),
                 Op::NegMulAdd => each3::<L, I>(step, slots, |a, b, c| mul_add(-a, b, c)),

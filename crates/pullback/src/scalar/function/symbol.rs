@@ -247,14 +247,26 @@ impl Real for Symbol {
         Symbol::fixed(value)
     }
 
+    /// The value is guarded, as a comparison is: what becomes of it is not recorded.
+    #[track_caller]
     fn value(self) -> f64 {
+        if self.node != CONSTANT {
+            let (fixed, location) = (Symbol::fixed(self.value), Location::caller());
+            BUILDER.with_borrow_mut(|builder| {
+                // After the recording nothing can come of it.
+                if let Some(builder) = builder {
+                    builder.guard(Comparison::Value, self, fixed, true, location);
+                }
+            });
+        }
         self.value
     }
 
-    /// By repeated squaring, so that equal factors are found.
+    /// By repeated squaring, so that equal factors are found. Of the reciprocal, where the power is negative: at 0 the slopes of a
+    /// positive one are 0, and would win over the infinite one of the reciprocal.
     fn powi(self, n: i32) -> Self {
         let mut left = n.unsigned_abs();
-        let (mut power, mut square) = (Symbol::fixed(1.0), self);
+        let (mut power, mut square) = (Symbol::fixed(1.0), if n < 0 { self.recip() } else { self });
         while left > 0 {
             if left & 1 == 1 {
                 power *= square;
@@ -264,7 +276,7 @@ impl Real for Symbol {
                 square = square * square;
             }
         }
-        if n < 0 { power.recip() } else { power }
+        power
     }
 
     /// Small integer powers become products.
@@ -284,12 +296,17 @@ impl Real for Symbol {
             .choose(then, otherwise)
     }
 
-    /// Shifted by the largest term, which is held fixed: the shift cancels, so its derivative need not be computed.
-    fn log_sum_exp(x: &[Self]) -> Self {
-        let Some(top) = x.iter().copied().reduce(Number::maximum) else {
-            return Symbol::fixed(f64::NEG_INFINITY);
-        };
-        let top = emit(Op::Fixed, &[top], top.value);
-        x.iter().map(|&x| (x - top).exp()).sum::<Self>().ln() + top
+    /// Held fixed behind the last maximum: the derivatives of the others are dropped with it.
+    fn shift(terms: impl Iterator<Item = Self>) -> Self {
+        let Some(top) = terms.reduce(Number::maximum).map(Self::held) else { return Symbol::fixed(0.0) };
+        top.abs().select_lt(Symbol::fixed(f64::INFINITY), top, Symbol::fixed(0.0))
+    }
+
+    fn held(self) -> Self {
+        emit(Op::Fixed, &[self], self.value)
+    }
+
+    fn chain_mul(self, other: Self) -> Self {
+        emit(Op::Chain, &[self, other], self.value.chain_mul(other.value))
     }
 }

@@ -3,7 +3,7 @@
 use super::evaluate::{self, Failure};
 use super::exchange::Points;
 use super::graph::{Graph, Op};
-use super::program::Program;
+use super::program::Programs;
 use super::symbol::{existing, include};
 use super::{Function, OutsideBranch};
 
@@ -12,7 +12,7 @@ use super::{Function, OutsideBranch};
 pub struct Total {
     function: Function,
     /// What has to be summed over the points.
-    program: Program,
+    programs: Programs,
     /// How each output follows from it.
     outputs: Vec<Output>,
     shared: usize,
@@ -134,8 +134,8 @@ impl Function {
                 }
             });
         }
-        let program = Program::with_kept_inputs(&graph.pruned(), shared);
-        Total { function: Self::from_graph(self.graph.clone()), program, outputs, shared }
+        let programs = Programs::new(&graph.pruned(), shared);
+        Total { function: Self::from_graph(self.graph.clone()), programs, outputs, shared }
     }
 }
 
@@ -206,7 +206,9 @@ impl Total {
     #[track_caller]
     pub fn evaluate_chosen_into(&self, shared: &[f64], points: &[f64], chosen: &[usize], sums: &mut [f64]) {
         let own = self.own(points);
-        if let Some(failure) = self.sums(shared, Points::chosen(points, own, chosen), sums) {
+        if let Some(failure) =
+            self.sums(shared, Points::all(points, own, points.len() / own).chosen(chosen), sums)
+        {
             panic!("{}", self.function.outside(Failure { point: chosen[failure.point], ..failure }));
         }
     }
@@ -224,7 +226,8 @@ impl Total {
     fn sums(&self, shared: &[f64], points: Points, sums: &mut [f64]) -> Option<Failure> {
         assert_eq!(shared.len(), self.shared, "the points share {} inputs", self.shared);
         assert_eq!(sums.len(), self.outputs.len(), "the function has {} outputs", self.outputs.len());
-        let failure = evaluate::sums(&self.program, shared, points, &mut sums[..self.program.outputs.len()]);
+        let own = self.programs.plain.outputs.len();
+        let failure = evaluate::sums(&self.programs, shared, points, &mut sums[..own]);
         // The last one first: a sum lies before all outputs that follow from it, or in the place of the first of them.
         for (k, output) in self.outputs.iter().enumerate().rev() {
             sums[k] = match *output {
