@@ -93,6 +93,15 @@ fn pairs<T: Copy, const N: usize>(mut a: [T; N], b: [T; N], f: impl Fn(T, T) -> 
 // infinitely steep, what does not move must stay. To look for that in every product would take long; a plain product differs only where
 // it is NaN.
 
+/// Whether plain products with these slopes, of which this is the product, are those of the chain rule: they are finite, and not 0. For many
+/// tangents of plain numbers that is less to look at than the results.
+#[inline(always)]
+fn is_harmless<T: Real, const N: usize>(slopes: T) -> bool {
+    // Neither 0, which becomes the largest, nor infinite or NaN, by one comparison.
+    let bits = slopes.value().to_bits() << 1;
+    T::PARTS == 1 && N > 2 && bits.wrapping_sub(1) < (f64::INFINITY.to_bits() << 1) - 1
+}
+
 /// Tangents `a` behind a slope `p`.
 #[inline(always)]
 fn behind<T: Real, const N: usize>(p: T, a: [T; N]) -> [T; N] {
@@ -100,7 +109,7 @@ fn behind<T: Real, const N: usize>(p: T, a: [T; N]) -> [T; N] {
         return each(a, |t| p.chain_mul(t));
     }
     let eps = each(a, |t| p.ungated_mul(t));
-    if !any_nan(eps) {
+    if is_harmless::<T, N>(p) || !any_nan(eps) {
         return eps;
     }
     std::hint::cold_path();
@@ -122,7 +131,7 @@ fn behind_both<T: Real, const N: usize>(p: T, a: [T; N], q: T, b: [T; N]) -> [T;
         return pairs(a, b, |a, b| p.chain_mul(a) + q.chain_mul(b));
     }
     let eps = pairs(a, b, |a, b| p.ungated_mul(a) + q.ungated_mul(b));
-    if !any_nan(eps) {
+    if is_harmless::<T, N>(p.ungated_mul(q)) || !any_nan(eps) {
         return eps;
     }
     std::hint::cold_path();
@@ -207,7 +216,7 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
             return self.binary(other, a * b, slope::mul(a, b, a));
         }
         let y = self.ungated_mul(other);
-        if !y.has_nan() {
+        if is_harmless::<T, N>(y.re) || !y.has_nan() {
             return y;
         }
         std::hint::cold_path();

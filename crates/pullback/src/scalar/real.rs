@@ -278,11 +278,12 @@ pub(super) fn chained<T: Real>(p: T, t: T) -> T {
         return p.chain_mul(t);
     }
     let product = p.ungated_mul(t);
-    if product.has_nan() { chained_again(&p, &t) } else { product }
+    if product.has_nan() { chained_again(p, t) } else { product }
 }
 
+// By value: what is lent has to be in memory on the warm way too.
 #[cold]
 #[inline(never)]
-fn chained_again<T: Real>(p: &T, t: &T) -> T {
-    p.chain_mul(*t)
+fn chained_again<T: Real>(p: T, t: T) -> T {
+    p.chain_mul(t)
 }

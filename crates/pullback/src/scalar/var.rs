@@ -97,12 +97,12 @@ fn along_both<T: Taped>([p, q]: [Slope<T>; 2], c: T, d: T) -> (T, T) {
     }
     let plain = |slope: T, c: T| if T::SLOW_PRODUCT && c.is_one() { slope } else { slope.ungated_mul(c) };
     let (a, b) = (plain(slope, c), plain(other, d));
-    if a.has_nan() | b.has_nan() { along_both_again(&[slope, c], &[other, d]) } else { (a, b) }
+    if a.has_nan() | b.has_nan() { along_both_again(slope, c, other, d) } else { (a, b) }
 }
 
 #[cold]
 #[inline(never)]
-fn along_both_again<T: Taped>(&[p, c]: &[T; 2], &[q, d]: &[T; 2]) -> (T, T) {
+fn along_both_again<T: Taped>(p: T, c: T, q: T, d: T) -> (T, T) {
     (p.chain_mul(c), q.chain_mul(d))
 }
 
@@ -144,7 +144,8 @@ impl<T: Taped> Chain for Var<T> {
         std::hint::cold_path();
         if self.at == other.at {
             // The same node, or two constants, whose factors are 0.
-            return Var { v: y, c: along(p, self.c) + along(q, other.c), ..self };
+            let (a, b) = along_both([p, q], self.c, other.c);
+            return Var { v: y, c: a + b, ..self };
         }
         if self.at != 0 {
             return Var { v: y, c: along(p, self.c), ..self };

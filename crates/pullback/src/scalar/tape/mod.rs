@@ -132,7 +132,7 @@ impl<T: Taped> Recording<'_, T> {
                 gradient.copy_from_slice(&adjoints[1..=gradient.len()]);
                 clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
                 tape.store().adjoints = adjoints;
-                gradient.iter().any(|d| d.has_nan())
+                any_nan(gradient)
             });
         });
     }
@@ -201,7 +201,7 @@ impl<T: Taped> Recording<'_, T> {
                 }
                 clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
                 tape.store().adjoints = adjoints;
-                gradient.iter().any(|d| d.has_nan())
+                any_nan(gradient)
             });
         });
     }
@@ -229,7 +229,7 @@ impl<T: Taped> Recording<'_, T> {
                     for start in (0..x.len()).step_by(8) {
                         self.columns::<8>(tape, outputs, x, start, jacobian, careful);
                     }
-                    jacobian.iter().any(|d| d.has_nan())
+                    any_nan(jacobian)
                 });
                 return;
             }
@@ -241,7 +241,7 @@ impl<T: Taped> Recording<'_, T> {
                         3 | 4 => self.rows::<4>(tape, outputs, x, rows, careful),
                         _ => self.rows::<8>(tape, outputs, x, rows, careful),
                     }
-                    rows.iter().any(|d| d.has_nan())
+                    any_nan(rows)
                 });
             }
         });
@@ -311,11 +311,14 @@ impl<T: Taped> Recording<'_, T> {
     }
 
     fn check_inputs(&self, tape: &SlotView<'_, T>, x: &[Var<T>]) {
-        let store = tape.store();
+        let (store, generation) = (tape.store(), tape.generation());
+        let first = store.first();
         for x in x {
             let node = x.node();
-            tape.check(*x);
-            let is_input = node < store.first() || store.late_inputs.binary_search(&node).is_ok();
+            if x.generation() != generation && node != 0 {
+                slot::foreign();
+            }
+            let is_input = node < first || store.late_inputs.binary_search(&node).is_ok();
             assert!(
                 is_input,
                 "derivatives are taken with respect to inputs of the tape, not to what was computed from them"
@@ -350,6 +353,11 @@ impl<T: Taped> Recording<'_, T> {
     pub fn records(&self) -> usize {
         self.installed.with(|tape| (tape.node() - tape.store().first()) as usize)
     }
+}
+
+/// Whether some part is NaN. All are looked at, without a branch for each.
+fn any_nan<T: Taped>(derivatives: &[T]) -> bool {
+    derivatives.iter().fold(false, |any, d| any | d.has_nan())
 }
 
 /// Walks once, and again with care if the results have NaN: most often it is from the first walk, where a derivative of zero met an
