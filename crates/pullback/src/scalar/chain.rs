@@ -169,6 +169,11 @@ macro_rules! chain_powers {
             let x = self.primal();
             match p {
                 0.0 => Self::constant(1.0),
+                // As the row of `pow` has it: a zero wins over an infinite exponent.
+                _ if p.is_infinite() => {
+                    let slope = x.powf(p).chain_mul($crate::scalar::Real::constant(p));
+                    self.unary(x.powf(p), $crate::scalar::slope::Slope::Of(slope))
+                }
                 _ => self.unary(x.powf(p), $crate::scalar::slope::Slope::Of(x.powf(p - 1.0) * p)),
             }
         }

@@ -85,7 +85,11 @@ impl<T: Taped> Gather<T> {
     pub fn new(terms: impl Iterator<Item = (Var<T>, T)>) -> Self {
         let mut gather = Gather { start: 0, generation: 0, last: None };
         if !slot::is_recording::<T>() {
-            terms.filter(|(x, _)| !x.is_constant()).for_each(|_| slot::foreign());
+            for (x, _) in terms {
+                if !x.is_constant() {
+                    slot::foreign();
+                }
+            }
             return gather;
         }
         slot::with_current::<T, _>(|tape| {
