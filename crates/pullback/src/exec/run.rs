@@ -5,12 +5,12 @@ use super::lower::{Kernel, Operand, Root, Window, Work};
 use super::storage::Place;
 use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
-use crate::error::{Error, Result, err};
+use crate::error::{Error, Result};
 use crate::ops::is_row_major;
 use crate::shape::Shape;
 use crate::tape::forgetting;
 use crate::tensor::buffer::Buffer;
-use crate::tensor::{Block, Data, Memory, Output, Strided, Tensor, Value};
+use crate::tensor::{Block, Data, Memory, Output, Strided, Tensor, Value, no_captures};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::time::{Duration, Instant};
@@ -349,11 +349,8 @@ fn tensor(x: Value) -> Tensor {
 
 /// What a block does, on concrete values; its results are row-major.
 fn call(block: &dyn Block, x: &[Tensor]) -> Result<Vec<Data>> {
-    let outputs = forgetting(|| block.expand(x))?;
-    let packed = |t: &Tensor| match t.data().frame() {
-        0 if is_packed(&t.value()) => Ok(t.data().clone()),
-        0 => Ok(pack(&t.value())),
-        _ => Err(err!(Value, "a compiled function returns a value of a transform that it is not a part of")),
-    };
-    outputs.iter().map(packed).collect()
+    let outputs = forgetting(0, || block.expand(x)).0?;
+    no_captures(&outputs, 0).map_err(|e| e.in_op(block.name()))?;
+    let packed = |t: &Tensor| if is_packed(&t.value()) { t.data().clone() } else { pack(&t.value()) };
+    Ok(outputs.iter().map(packed).collect())
 }

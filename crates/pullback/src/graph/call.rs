@@ -1,13 +1,14 @@
 //! A graph as an operation.
 
-use super::{Graph, Region};
+use super::{Builder, Graph, Ref, Region, Step};
 use crate::error::Result;
-use crate::ops::Aval;
+use crate::ops::{Aval, Op};
 use crate::tensor::{Block, Tensor, bind_block_at};
 use std::panic::Location;
 use std::sync::Arc;
 
-/// Applies a graph. Of the forward pass only the inputs are kept: the pullback runs it again.
+/// Applies a graph. Of the forward pass only the inputs are kept: the pullback runs it again. But a quiet one is as if its
+/// operations stood in its place, in `no_grad`.
 pub(crate) struct Call {
     pub name: &'static str,
     pub graph: Arc<Graph>,
@@ -27,9 +28,26 @@ impl Block for Call {
         Some(self.graph.types())
     }
 
+    fn is_quiet(&self) -> bool {
+        self.name == QUIET
+    }
+
     fn region(&self) -> Option<Region> {
         Some(Region::Call { name: self.name, body: self.graph.clone() })
     }
+}
+
+/// The name of a call in which nothing is recorded for `backward`.
+pub(super) const QUIET: &str = "no_grad";
+
+/// A step, with inputs of these types, as it is in [`no_grad`](crate::no_grad).
+pub(super) fn quiet(step: Step, inputs: Vec<Aval>) -> Op {
+    let args = (0..inputs.len()).map(Ref::Input).collect();
+    let mut body = Builder::new(inputs);
+    let slots = step.avals.len();
+    let at = body.place(Step { args, ..step });
+    let graph = body.finish((0..slots).map(|k| at.slot(k)).collect(), Vec::new());
+    Op::Block(Arc::new(Call { name: QUIET, graph: Arc::new(graph) }))
 }
 
 /// Applies a graph with captured constants to inputs, as one operation.

@@ -8,6 +8,7 @@ use super::parse::parse;
 use super::print::Outline;
 use super::{Graph, Ref};
 use crate::error::{Error, Result, err};
+use crate::ops::Op;
 use crate::save;
 use crate::tensor::Tensor;
 use std::fs;
@@ -48,12 +49,9 @@ impl Graph {
     /// What [`save`](Graph::save) writes.
     #[track_caller]
     pub fn to_bytes(&self) -> Result<Vec<u8>> {
-        if let Some(k) =
-            self.steps.iter().position(|s| matches!(&s.op, crate::ops::Op::Block(b) if b.region().is_none()))
-        {
-            let op = self.steps[k].op.name();
+        if let Some(place) = self.function_of_the_program() {
             return Err(
-                err!(Format, "%{k} is `{op}`, a function of this program, and cannot be saved").in_op("save")
+                err!(Format, "{place}, a function of this program, and cannot be saved").in_op("save")
             );
         }
         let text = Outline(self).to_string();
@@ -93,6 +91,23 @@ impl Graph {
             graph.consts[k] = value;
         }
         Ok(graph)
+    }
+}
+
+impl Graph {
+    /// Where a step, of this graph or of one inside of it, is a function that no text can describe.
+    fn function_of_the_program(&self) -> Option<String> {
+        self.steps.iter().enumerate().find_map(|(k, step)| {
+            let op = step.op.name();
+            match (step.op.region(), &step.op) {
+                (None, Op::Block(_)) => Some(format!("%{k} is `{op}`")),
+                (None, _) => None,
+                (Some(region), _) => {
+                    let inner = region.bodies().into_iter().find_map(|g| g.function_of_the_program())?;
+                    Some(format!("in the `{op}` %{k}, {inner}"))
+                }
+            }
+        })
     }
 }
 

@@ -200,6 +200,11 @@ impl Graph {
         self.lift_some(|_| true)
     }
 
+    /// [`lift`](Graph::lift) of the captured tensors that a transform looks at.
+    pub(crate) fn lift_watched(self) -> (Graph, Vec<Tensor>) {
+        self.lift_some(|t| !t.node().deps.is_empty() || t.data().frame() != 0)
+    }
+
     fn lift_some(mut self, lifts: impl Fn(&Tensor) -> bool) -> (Graph, Vec<Tensor>) {
         let base = self.inputs.len();
         let (mut captured, mut kept) = (Vec::new(), Vec::new());

@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// The graphs that a block runs, and how.
 #[derive(Clone)]
 pub(crate) enum Region {
-    /// A graph applied as it is. Its name says why it is one: `checkpoint`, or `call`.
+    /// A graph applied as it is. Its name says why it is one: `checkpoint`, `no_grad`, or `call`.
     Call { name: &'static str, body: Arc<Graph> },
     /// The steps `from..to` of a loop. The body takes the state, a slice of each of the stacked `items`, and the shared inputs, and
     /// returns the next state and the outputs of the step, which the loop stacks if `stacks`.
@@ -76,6 +76,7 @@ impl Region {
         let mut body = || bodies.next().ok_or_else(|| err!(Format, "`{name}` lacks a graph"));
         let region = match name {
             "call" => Region::Call { name: "call", body: body()? },
+            "no_grad" => Region::Call { name: "no_grad", body: body()? },
             "checkpoint" => Region::Call { name: "checkpoint", body: body()? },
             "scan" => Region::Scan {
                 body: body()?,

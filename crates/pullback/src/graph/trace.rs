@@ -3,7 +3,7 @@
 use super::{Graph, Ref, Step};
 use crate::error::{Result, caught, err, or_panic};
 use crate::ops::{Aval, Op};
-use crate::tape::{Level, caller, entered};
+use crate::tape::{Level, Scope, caller, entered};
 use crate::tensor::{Data, Tensor, Traced};
 use crate::transform::{Tree, avals, from_leaves};
 use smallvec::SmallVec;
@@ -14,6 +14,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// A graph that is being built.
 pub(crate) struct Trace {
     level: Level,
+    /// Where it began: what `no_grad` is around it is the business of whoever runs the graph.
+    began: Scope,
     state: Mutex<State>,
 }
 
@@ -29,7 +31,7 @@ impl Trace {
         let graph =
             Graph { inputs, consts: Vec::new(), steps: Vec::new(), outputs: Vec::new(), names: Vec::new() };
         let state = State { graph, captured: HashMap::new(), open: true };
-        Arc::new(Trace { level: Level::new(), state: Mutex::new(state) })
+        Arc::new(Trace { level: Level::new(), began: Scope::here(), state: Mutex::new(state) })
     }
 
     pub fn level(&self) -> u64 {
@@ -75,9 +77,14 @@ impl Trace {
                 "a placeholder has left the function that was traced; return the value instead of storing it"
             ));
         }
-        let args = inputs.iter().map(|t| self.locate(&mut state, t)).collect();
+        let args: SmallVec<[Ref; 2]> = inputs.iter().map(|t| self.locate(&mut state, t)).collect();
         let at = Ref::Step(state.graph.steps.len(), 0);
-        state.graph.steps.push(Step { op: op.clone(), args, avals, location: caller() });
+        let mut step = Step { op: op.clone(), args, avals, location: caller() };
+        if self.began.is_quiet() {
+            let types = step.args.iter().map(|&a| state.graph.aval(a)).collect();
+            step.op = super::call::quiet(step.clone(), types);
+        }
+        state.graph.steps.push(step);
         Ok(at)
     }
 }

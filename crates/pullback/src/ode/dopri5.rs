@@ -3,9 +3,10 @@
 //! J. R. Dormand and P. J. Prince, "A family of embedded Runge-Kutta formulae" (1980); the interpolation is the one of fourth order in
 //! E. Hairer, S. P. Nørsett and G. Wanner, "Solving Ordinary Differential Equations I" (1993), section II.6.
 
-use super::combined;
+use super::{combined, fits};
 use crate::error::{Result, Within, err};
-use crate::{Tensor, Tree};
+use crate::tensor::Data;
+use crate::{DType, Tensor, Tree};
 
 const C: [f64; 7] = [0.0, 1.0 / 5.0, 3.0 / 10.0, 4.0 / 5.0, 8.0 / 9.0, 1.0, 1.0];
 const A: [&[f64]; 7] = [
@@ -34,7 +35,9 @@ const D: [f64; 7] = [
 /// The solver, with its accuracy.
 ///
 /// The lengths of the steps are chosen from values alone: they are not differentiated, as the solution does not depend on them but
-/// for its error.
+/// for its error. Under [`vmap`](crate::vmap) all lanes take the same steps, as short as the one that needs the shortest. In a function that is
+/// traced ([`compile`](crate::compile), [`checkpoint`](crate::checkpoint)) values are not known, and it is an error:
+/// there are [`rk4`](super::rk4) and [`adjoint`](super::adjoint) for it, and [`checkpoint_dynamic`](crate::checkpoint_dynamic), which does not trace.
 ///
 /// ```
 /// use pullback::{ode::Dopri5, prelude::*};
@@ -101,9 +104,13 @@ impl Dopri5 {
         if !(t0.is_finite() && t1.is_finite()) {
             return Err(err!(Value, "the times {t0} and {t1} must be finite"));
         }
+        let f = |t: f64, y: &Y, p: &P| {
+            let slope = f(t, y, p);
+            fits(y, &slope).map(|()| slope)
+        };
         let copy = |y: &Y| y.map(&mut |t| t.clone());
         let mut solution = Solution { start: (t0, copy(y0)), steps: Vec::new(), rejected: 0 };
-        let (mut t, mut y, mut k1) = (t0, copy(y0), f(t0, y0, p));
+        let (mut t, mut y, mut k1) = (t0, copy(y0), f(t0, y0, p)?);
         let mut h = self.first_step(&y, &k1)?.min((t1 - t0).abs()).copysign(t1 - t0);
         let mut tried = 0;
         while (t1 - t) * (t1 - t0) > 0.0 {
@@ -121,7 +128,7 @@ impl Dopri5 {
             if (t + h - t1) * (t1 - t0) > 0.0 {
                 h = t1 - t;
             }
-            let (end, ks) = stages(&f, p, &y, &k1, t, h);
+            let (end, ks) = stages(&f, p, &y, &k1, t, h)?;
             let error = self.error(&y, &end, &ks, h)?;
             if !error.is_finite() && h.abs() < 1e-12 * (1.0 + t.abs()) {
                 return Err(err!(Value, "the solution is not finite near t = {t}"));
@@ -157,32 +164,67 @@ impl Dopri5 {
         self.norm(&error, y, end)
     }
 
-    /// Root mean square of `x` in units of the accuracy at `a` and `b`.
+    /// Root mean square of `x` in units of the accuracy at `a` and `b`; under `vmap`, that of the worst lane.
     fn norm<Y: Tree>(&self, x: &Y, a: &Y, b: &Y) -> Result<f64> {
-        let (mut sum, mut n) = (0.0, 0);
-        for ((x, a), b) in x.leaves().iter().zip(a.leaves()).zip(b.leaves()) {
-            x.concrete()?;
-            for ((x, a), b) in x.to_vec::<f64>().into_iter().zip(a.to_vec::<f64>()).zip(b.to_vec::<f64>()) {
-                sum += (x / (self.absolute + self.relative * a.abs().max(b.abs()))).powi(2);
-                n += 1;
-            }
+        let all = || x.leaves().into_iter().zip(a.leaves()).zip(b.leaves()).map(|((x, a), b)| [x, a, b]);
+        let n = all().map(|[x, ..]| x.numel()).sum::<usize>().max(1) as f64;
+        let known = all().flatten().all(|t| t.concrete().is_ok());
+        let sum = if known { all().map(|t| self.squares(t)).sum() } else { self.worst(all())? };
+        Ok((sum / n).sqrt())
+    }
+
+    /// The sum of squares of numbers.
+    fn squares(&self, [x, a, b]: [&Tensor; 3]) -> f64 {
+        let [x, a, b] = [x, a, b].map(|t| t.to_vec::<f64>());
+        let unit = |(a, b): (f64, f64)| self.absolute + self.relative * a.abs().max(b.abs());
+        x.into_iter().zip(a.into_iter().zip(b).map(unit)).map(|(x, unit)| (x / unit).powi(2)).sum()
+    }
+
+    /// The largest sum of squares of all lanes.
+    fn worst<'a>(&self, leaves: impl Iterator<Item = [&'a Tensor; 3]>) -> Result<f64> {
+        let mut sum = Tensor::scalar(0.0);
+        for each in leaves {
+            let [x, a, b] = each.map(|t| t.detach().cast(DType::F64));
+            sum += (x / (a.abs().maximum(b.abs()) * self.relative + self.absolute)).square().sum();
         }
-        Ok((sum / n.max(1) as f64).sqrt())
+        let larger = |m: f64, v: f64| if v > m || v.is_nan() { v } else { m };
+        Ok(lanes(&sum)?.into_iter().fold(0.0, larger))
+    }
+}
+
+/// The values of a scalar in all lanes that there are.
+fn lanes(t: &Tensor) -> Result<Vec<f64>> {
+    match t.data() {
+        Data::Dual(d) => lanes(&d.primal),
+        Data::Mapped(m) => lanes(&m.value),
+        Data::Traced(_) => Err(err!(
+            Value,
+            "the lengths of the steps depend on values, which are not known while a function is traced; use rk4 or \
+             rk4_checkpointed there, or ode::adjoint for a value or a gradient; or checkpoint_dynamic in the place of checkpoint"
+        )),
+        _ => Ok(t.to_vec()),
     }
 }
 
 /// The state after a step, and the seven slopes; the last is the first of the next step.
-fn stages<Y: Tree, P>(f: &impl Fn(f64, &Y, &P) -> Y, p: &P, y: &Y, k1: &Y, t: f64, h: f64) -> (Y, [Y; 7]) {
+fn stages<Y: Tree, P>(
+    f: &impl Fn(f64, &Y, &P) -> Result<Y>,
+    p: &P,
+    y: &Y,
+    k1: &Y,
+    t: f64,
+    h: f64,
+) -> Result<(Y, [Y; 7])> {
     let mut ks: Vec<Y> = vec![k1.map(&mut |t| t.clone())];
     let mut end = None;
     for (c, a) in C.iter().zip(A).skip(1) {
         let terms: Vec<(f64, &Y)> = a.iter().map(|a| a * h).zip(&ks).collect();
         let at = combined(y, &terms);
-        ks.push(f(t + c * h, &at, p));
+        ks.push(f(t + c * h, &at, p)?);
         end = Some(at);
     }
     let ks = ks.try_into().unwrap_or_else(|_| unreachable!("seven stages"));
-    (end.expect("seven stages"), ks)
+    Ok((end.expect("seven stages"), ks))
 }
 
 /// Coefficients such that the state at `t + θ h` is `r0 + θ (r1 + (1-θ) (r2 + θ (r3 + (1-θ) r4)))`.

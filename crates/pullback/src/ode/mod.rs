@@ -3,8 +3,9 @@
 //! The state `y` and the parameters `p` are any [`Tree`]s. The gradient comes in three ways, which agree up to the accuracy of the
 //! solution:
 //!
-//! - through the solver: [`rk4`] and [`Dopri5`] are made of ordinary operations, so every transform applies to them. Exact for the numbers
-//!   that were computed, of any order, with memory in proportion to the number of steps;
+//! - through the solver: [`rk4`] and [`Dopri5`] are made of ordinary operations, so every transform applies to them (but [`Dopri5`], which
+//!   chooses its steps by values, cannot be traced). Exact for the numbers that were computed, of any order, with memory in proportion
+//!   to the number of steps;
 //! - with checkpoints: [`rk4_checkpointed`] keeps the states of a few steps and computes the others again, with the same result;
 //! - by the continuous adjoint: [`adjoint`] keeps nothing between the passes and solves a second equation backward. Its error is
 //!   that of the backward solution.
@@ -26,7 +27,29 @@ pub use adjoint::adjoint;
 pub use dopri5::{Dopri5, Solution};
 pub use rk4::{rk4, rk4_checkpointed};
 
+use crate::error::{Result, err};
 use crate::{Tensor, Tree};
+
+/// An error unless the right-hand side has returned a slope for each number of the state.
+fn fits<Y: Tree>(y: &Y, slope: &Y) -> Result<()> {
+    let wrong = |e| err!(Structure, "the right-hand side does not return the structure of the state: {e}");
+    y.same_structure(slope).map_err(wrong)?;
+    for ((y, slope), name) in y.leaves().iter().zip(slope.leaves()).zip(y.names()) {
+        if y.shape() != slope.shape() || y.dtype() != slope.dtype() {
+            let place = if name.is_empty() { "".into() } else { format!(" `{name}`") };
+            return Err(err!(
+                Shape,
+                "the state{place} is {} {:?}, but the right-hand side returns {} {:?} for it; it must return a slope for each \
+                 number of the state",
+                y.dtype(),
+                y.shape(),
+                slope.dtype(),
+                slope.shape()
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// `y + Σ c k`, leaf by leaf.
 #[track_caller]

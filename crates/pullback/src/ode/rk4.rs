@@ -1,14 +1,17 @@
 //! The classical Runge-Kutta method of fourth order, with equal steps.
 
-use super::combined;
+use super::{combined, fits};
+use crate::error::{Within, or_panic};
 use crate::tape::entered;
 use crate::transform::{Schedule, scan_checkpointed_dynamic};
 use crate::{Tensor, Tree};
 use std::panic::Location;
 
 /// One step of length `h`.
+#[track_caller]
 fn step<Y: Tree, P>(f: &impl Fn(f64, &Y, &P) -> Y, p: &P, y: &Y, t: f64, h: f64) -> Y {
     let k1 = f(t, y, p);
+    or_panic(fits(y, &k1).within("rk4"));
     let k2 = f(t + h / 2.0, &combined(y, &[(h / 2.0, &k1)]), p);
     let k3 = f(t + h / 2.0, &combined(y, &[(h / 2.0, &k2)]), p);
     let k4 = f(t + h, &combined(y, &[(h, &k3)]), p);

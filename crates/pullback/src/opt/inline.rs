@@ -4,9 +4,11 @@ use super::Options;
 use super::rewrite::{Refs, Rewrite, rewrite_blocks};
 use crate::graph::{Graph, Ref, Region, Step};
 
-/// Puts the bodies of calls where they are called. A `checkpoint` stays: it is there so that its values are computed again.
-pub(super) fn inline(graph: &Graph, _: &Options) -> Graph {
+/// Puts the bodies of calls where they are called. A `checkpoint` stays: it is there so that its values are computed again. So does
+/// `no_grad` where derivatives are to see it.
+pub(super) fn inline(graph: &Graph, options: &Options) -> Graph {
     rewrite_blocks(graph, |w, step| match step.op.region()? {
+        Region::Call { name: "no_grad", .. } if options.differentiable => None,
         Region::Call { name: "checkpoint", .. } | Region::Scan { .. } | Region::Fused { .. } => None,
         Region::Call { body, .. } => Some(spliced(w, &body, &step.args)),
         Region::Cond { then, otherwise, inputs } => {

@@ -1,5 +1,6 @@
 //! What the current thread is doing: which transforms are suspended, who is calling, which checks are on.
 
+use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
 use std::panic::Location;
@@ -15,7 +16,8 @@ thread_local! {
     static PAUSES: Cell<*const Pause> = const { Cell::new(ptr::null()) };
     static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
     static ENTERED: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
-    static FORGETS: Cell<u64> = const { Cell::new(0) };
+    static FORGETS: Cell<*const Forget> = const { Cell::new(ptr::null()) };
+    static STAND_INS: RefCell<SmallVec<[u64; 2]>> = const { RefCell::new(SmallVec::new_const()) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static STRICT_DTYPES: Cell<bool> = const { Cell::new(false) };
     static STRICT: RefCell<Option<HashMap<u64, SavedBy>>> = const { RefCell::new(None) };
@@ -38,19 +40,25 @@ struct Pause {
     outer: *const Pause,
 }
 
-/// The innermost scope that says something of `level` decides.
 #[inline]
 pub(super) fn is_suspended(level: u64) -> bool {
+    says(level, 0) == Some(true)
+}
+
+/// What the innermost scope that says something of `level` decides, of those inside of the one at the address `until`.
+#[inline]
+fn says(level: u64, until: usize) -> Option<bool> {
     let mut at = PAUSES.get();
-    // SAFETY: a scope is in the list only while `paused` runs, which keeps it and its levels alive.
-    while let Some(pause) = unsafe { at.as_ref() } {
+    while at.addr() != until {
+        // SAFETY: a scope is in the list only while `paused` runs, which keeps it and its levels alive.
+        let Some(pause) = (unsafe { at.as_ref() }) else { break };
         // SAFETY: as above.
         if unsafe { &*pause.levels }.contains(&level) {
-            return pause.suspended;
+            return Some(pause.suspended);
         }
         at = pause.outer;
     }
-    false
+    None
 }
 
 fn paused<T>(levels: &[u64], suspended: bool, f: impl FnOnce() -> T) -> T {
@@ -81,7 +89,7 @@ pub(crate) fn suspended_all<T>(levels: &[u64], f: impl FnOnce() -> T) -> T {
 /// assert!(!no_grad(|| x.square()).needs_grad());
 /// ```
 pub fn no_grad<T>(f: impl FnOnce() -> T) -> T {
-    suspended(AMBIENT, f)
+    suspended_all(&ambient(), f)
 }
 
 /// Records again inside [`no_grad`].
@@ -92,7 +100,41 @@ pub fn no_grad<T>(f: impl FnOnce() -> T) -> T {
 /// assert!(no_grad(|| enable_grad(|| x.square())).needs_grad());
 /// ```
 pub fn enable_grad<T>(f: impl FnOnce() -> T) -> T {
-    resumed(AMBIENT, f)
+    paused(&ambient(), false, f)
+}
+
+/// The transform behind `requires_grad`, and those that stand in for it.
+fn ambient() -> SmallVec<[u64; 2]> {
+    STAND_INS.with_borrow(|levels| levels.iter().copied().chain([AMBIENT]).collect())
+}
+
+/// Whether [`no_grad`] means this transform.
+pub(crate) fn is_ambient(level: u64) -> bool {
+    level == AMBIENT || STAND_INS.with_borrow(|levels| levels.contains(&level))
+}
+
+/// Runs `f` while `level` stands in for the transform behind `requires_grad`: what [`no_grad`] suspends.
+pub(crate) fn standing_in<T>(level: u64, f: impl FnOnce() -> T) -> T {
+    STAND_INS.with_borrow_mut(|levels| levels.push(level));
+    let _restore = Restore(|| {
+        STAND_INS.with_borrow_mut(|levels| levels.pop());
+    });
+    f()
+}
+
+/// A point in the nesting of scopes of this thread.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope(usize);
+
+impl Scope {
+    pub fn here() -> Scope {
+        Scope(PAUSES.get().addr())
+    }
+
+    /// Whether [`no_grad`] holds because of a scope that has begun since.
+    pub fn is_quiet(self) -> bool {
+        says(AMBIENT, self.0) == Some(true)
+    }
 }
 
 /// Runs `f` with `level` recording again, inside [`suspended`].
@@ -100,19 +142,58 @@ pub(crate) fn resumed<T>(level: u64, f: impl FnOnce() -> T) -> T {
     paused(&[level], false, f)
 }
 
-/// Runs `f` so that results know which of the transforms that exist now they depend on, but not how they were made: nothing is saved.
-/// Transforms that begin inside record as ever.
-pub(crate) fn forgetting<T>(f: impl FnOnce() -> T) -> T {
-    let before = FORGETS.replace(newest());
-    let _restore = Restore(|| FORGETS.set(before));
-    f()
+/// A scope in which nothing is saved for the transforms `after < id <= upto`.
+struct Forget {
+    after: u64,
+    upto: u64,
+    /// The newest frame of one of these that an operation has worked in.
+    entered: Cell<u64>,
+    outer: *const Forget,
+}
+
+/// Runs `f` so that results know which of the transforms newer than `frame` that exist now they depend on, but not how they were made:
+/// nothing is saved for them. Older transforms, and those that begin inside, record as ever. Tells also the newest frame of these that an
+/// operation has worked in: that of a captured value, or 0.
+pub(crate) fn forgetting<T>(frame: u64, f: impl FnOnce() -> T) -> (T, u64) {
+    let outer = FORGETS.get();
+    let forget = Forget { after: frame, upto: newest(), entered: Cell::new(0), outer };
+    FORGETS.set(&forget);
+    let _restore = Restore(|| FORGETS.set(outer));
+    (f(), forget.entered.get())
+}
+
+/// Is told that an operation works in a frame.
+pub(crate) fn enters(frame: u64) {
+    forgetful().filter(|f| f.covers(frame)).for_each(|f| f.entered.set(f.entered.get().max(frame)));
 }
 
 /// Whether no transform that records wants a value with these dependencies.
 #[inline]
 pub(crate) fn forgets(deps: &Deps) -> bool {
-    let newest = FORGETS.get();
-    newest != 0 && deps.ids().iter().all(|&id| id <= newest)
+    !FORGETS.get().is_null() && deps.ids().iter().all(|&id| forgetful().any(|f| f.covers(id)))
+}
+
+impl Forget {
+    fn covers(&self, id: u64) -> bool {
+        self.after < id && id <= self.upto
+    }
+}
+
+/// The scopes that this thread is in, the innermost first.
+fn forgetful<'a>() -> impl Iterator<Item = &'a Forget> {
+    // SAFETY: a scope is in the list only while `forgetting` runs, which keeps it alive; nobody keeps what is iterated over.
+    let scope = |at: *const Forget| unsafe { at.as_ref() };
+    std::iter::successors(scope(FORGETS.get()), move |f| scope(f.outer))
+}
+
+/// Runs `f` as if it were called outside of all scopes: what it computes is kept for longer than they last.
+pub(crate) fn outside_of_scopes<T>(f: impl FnOnce() -> T) -> T {
+    let (pauses, forgets) = (PAUSES.replace(ptr::null()), FORGETS.replace(ptr::null()));
+    let _restore = Restore(|| {
+        PAUSES.set(pauses);
+        FORGETS.set(forgets);
+    });
+    f()
 }
 
 /// The line that an operation is recorded under: inside a rule, that of the forward operation it belongs to.

@@ -7,8 +7,9 @@ mod record;
 mod walk;
 
 pub(crate) use context::{
-    caller, detects_anomaly, entered, forgets, forgetting, in_strict_mode, is_ours, note_saved,
-    refuses_promotion, resumed, saved_by, suspended, suspended_all, users_line, with_caller,
+    Scope, caller, detects_anomaly, entered, enters, forgets, forgetting, in_strict_mode, is_ambient,
+    is_ours, note_saved, outside_of_scopes, refuses_promotion, resumed, saved_by, standing_in, suspended,
+    suspended_all, users_line, with_caller,
 };
 pub use context::{detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use leaf::Hook;

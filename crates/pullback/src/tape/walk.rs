@@ -148,7 +148,12 @@ pub(crate) fn pull_along(
                 ));
             };
             if let Op::Slot(k) = record.op {
-                pending.add(record.inputs[0].link(), Some(k), g);
+                // Transforms older than the block's frame have looked into it: for them there is the record of the body.
+                match &record.inputs[..] {
+                    [block, body] if !block.node().deps.contains(level) => pending.add(body.link(), None, g),
+                    [block, ..] => pending.add(block.link(), Some(k), g),
+                    [] => unreachable!("an output is one of a block"),
+                }
                 continue;
             }
             with_caller(record.location, || step(&link, record, g, &enter, &mut pending))?;

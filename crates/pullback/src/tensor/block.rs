@@ -10,7 +10,8 @@ use crate::graph::Region;
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::tape::{
-    Deps, Input, Record, Seeds, Walk, caller, forgets, forgetting, next_id, pull, resumed, suspended_all,
+    Deps, Input, Record, Seeds, Walk, caller, enters, forgets, forgetting, next_id, no_grad, pull, resumed,
+    suspended_all,
 };
 use smallvec::{SmallVec, smallvec};
 use std::fmt;
@@ -67,6 +68,11 @@ pub(crate) trait Block: Send + Sync {
     /// Keeping nothing but the inputs, it runs the body again.
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         replay(at, gs, |x| self.expand(x))
+    }
+
+    /// Whether nothing inside is recorded for `backward`, as in [`no_grad`].
+    fn is_quiet(&self) -> bool {
+        false
     }
 
     /// Rules of its own for every transform, instead of what the body means to it. Its record keeps the outputs, after the inputs.
@@ -163,10 +169,14 @@ pub(crate) fn bind_block_at(
 ) -> Result<Vec<Tensor>> {
     let name = block.name();
     let fail = |e: crate::Error| e.in_op(name).at(location);
-    let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
+    if block.is_quiet() {
+        let inputs: Vec<Tensor> = inputs.iter().map(|t| (*t).clone()).collect();
+        return no_grad(|| block.expand(&inputs)).map_err(fail);
+    }
+    let frame = newest_frame(inputs.iter().copied());
+    enters(frame);
     let innermost = inputs.iter().map(|t| t.data()).find(|d| frame != 0 && d.frame() == frame);
-    let mut block = block;
-    let outputs: Vec<Tensor> = match (innermost, block.rules()) {
+    let (outputs, mut block, frame) = match (innermost, block.rules()) {
         (Some(Data::Traced(t)), _) if let Some(avals) = block.signature() => {
             let op = Op::Block(block.clone());
             let at = t.trace.push(&op, inputs, avals.clone().into()).map_err(fail)?;
@@ -174,66 +184,106 @@ pub(crate) fn bind_block_at(
                 let data = Data::Traced(Box::new(Traced { trace: t.trace.clone(), at: at.slot(slot) }));
                 Tensor::new(aval.dtype, aval.shape, data)
             };
-            avals.into_iter().enumerate().map(output).collect()
+            (avals.into_iter().enumerate().map(output).collect(), block, frame)
         }
-        (Some(Data::Dual(_)), Some(rules)) => push(&block, rules, inputs, frame).map_err(fail)?,
+        (Some(Data::Dual(_)), Some(rules)) => {
+            (push(&block, rules, inputs, frame).map_err(fail)?, block, frame)
+        }
         (Some(Data::Mapped(m)), Some(rules)) => {
-            map(rules, inputs, frame, m.value.shape()[0]).map_err(fail)?
+            (map(rules, inputs, frame, m.value.shape()[0]).map_err(fail)?, block, frame)
         }
-        _ => {
-            let bare: Vec<Tensor> = inputs.iter().map(|t| t.bare()).collect();
-            // A concrete run need not be recorded for anyone. Inside a wrapped one, older transforms look on.
-            let run = || block.run_to_record(&bare);
-            let (outputs, ran) = if frame == 0 { forgetting(run) } else { run() }.map_err(fail)?;
-            if block.rules().is_some() || !block.reaches_captures() {
-                no_captures(&outputs, frame).map_err(fail)?;
-            }
-            block = ran.unwrap_or(block);
-            outputs
-        }
+        _ => run(block, inputs, frame).map_err(fail)?,
     };
     let mut deps = Deps::default();
     inputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
     // What the body captured shows in its outputs.
-    let mut captured = Deps::default();
-    outputs.iter().for_each(|t| captured.join(&t.node().deps, t.data().frame()));
-    captured.ids().iter().for_each(|&id| deps.insert(id));
+    outputs.iter().for_each(|t| deps.join(&t.node().deps, frame));
     if deps.is_empty() {
         return Ok(outputs);
     }
-    if forgets(&deps) {
-        let known = |t: Tensor| {
-            let mut node = t.copy();
-            node.deps = deps.clone();
-            node.id = next_id();
-            node.into_tensor()
-        };
-        return Ok(outputs.into_iter().map(|t| if t.dtype().is_float() { known(t) } else { t }).collect());
-    }
-    let kept: &[Tensor] = if block.rules().is_some() { &outputs } else { &[] };
-    let saved = inputs.iter().map(|t| (*t).clone()).chain(kept.iter().map(Tensor::bare));
-    let mut saved: SmallVec<[Input; 2]> = saved.map(Input::Saved).collect();
-    block = block.store(&mut saved).map_err(fail)?.unwrap_or(block);
-    let record = Record { op: Op::Block(block), inputs: saved, location };
-    let recorded = |mut node: Fresh, record: Record| {
-        node.record = Some(record);
+    // An output of an older frame than the block's has a history of its own, for the transforms between the two.
+    let between = |t: &Tensor| {
+        let mut all = Deps::default();
+        all.join(&t.node().deps, t.data().frame());
+        all.ids().iter().copied().filter(|&id| id <= frame).collect::<SmallVec<[u64; 2]>>()
+    };
+    let output = |t: &Tensor, between: &[u64], record: Option<Record>| {
+        let mut node = t.copy();
+        node.record = record;
         node.deps = deps.clone();
+        between.iter().for_each(|&id| node.deps.insert(id));
         node.id = next_id();
         node.into_tensor()
     };
-    let whole = recorded(Fresh::new(DType::Bool, Shape::default()), record);
-    let output = |(slot, t): (usize, Tensor)| {
+    if forgets(&deps) {
+        let known = |t: Tensor| {
+            let ids = between(&t);
+            let body =
+                || Record { op: Identity.into(), inputs: smallvec![Input::Linked(t.link())], location };
+            output(&t, &ids, (!ids.is_empty()).then(body))
+        };
+        return Ok(outputs.into_iter().map(|t| if t.dtype().is_float() { known(t) } else { t }).collect());
+    }
+    let mut saved: SmallVec<[Input; 2]> = inputs.iter().map(|t| Input::Saved((*t).clone())).collect();
+    if block.rules().is_some() {
+        for t in &outputs {
+            saved.push(Input::Saved(older(t, frame).map_err(fail)?));
+        }
+    }
+    block = block.store(&mut saved).map_err(fail)?.unwrap_or(block);
+    let mut whole = Fresh::new(DType::Bool, Shape::default());
+    whole.record = Some(Record { op: Op::Block(block), inputs: saved, location });
+    whole.deps = deps.clone();
+    whole.id = next_id();
+    let whole = whole.into_tensor();
+    let slot = |(slot, t): (usize, Tensor)| {
         if !t.dtype().is_float() {
             return t.bare();
         }
-        let record = Record { op: Op::Slot(slot), inputs: smallvec![Input::Linked(whole.link())], location };
-        recorded(t.copy(), record)
+        let ids = between(&t);
+        let mut from = smallvec![Input::Linked(whole.link())];
+        from.extend((!ids.is_empty()).then(|| Input::Linked(t.link())));
+        output(&t, &ids, Some(Record { op: Op::Slot(slot), inputs: from, location }))
     };
-    Ok(outputs.into_iter().enumerate().map(output).collect())
+    Ok(outputs.into_iter().enumerate().map(slot).collect())
+}
+
+fn newest_frame<'a>(values: impl Iterator<Item = &'a Tensor>) -> u64 {
+    values.map(|t| t.data().frame()).max().unwrap_or(0)
+}
+
+/// Runs the body: its outputs, the block to record for them, and the frame that they were computed in.
+///
+/// Transforms newer than the frame record the block as a whole, so that nothing of the run is saved for them. Older ones look on.
+fn run(
+    block: Arc<dyn Block>,
+    inputs: &[&Tensor],
+    mut frame: u64,
+) -> Result<(Vec<Tensor>, Arc<dyn Block>, u64)> {
+    loop {
+        let x = inputs.iter().map(|t| older(t, frame)).collect::<Result<Vec<Tensor>>>()?;
+        let (ran, entered) = forgetting(frame, || block.run_to_record(&x));
+        let (outputs, ran) = ran?;
+        // Its rule is what transforms follow, whatever else the body looks at.
+        let ruled = block.rules().is_some() || !block.reaches_captures();
+        if ruled {
+            no_captures(&outputs, frame)?;
+        }
+        let newest = newest_frame(outputs.iter()).max(entered);
+        if ruled || newest <= frame {
+            return Ok((outputs, ran.unwrap_or(block), frame));
+        }
+        // The body has captured a value of a newer frame than those of the inputs. It runs again, and transforms older than that
+        // look on: when they pull back, that frame may have ended.
+        frame = newest;
+    }
 }
 
 /// The same value without transforms newer than the frame, which record the block as a whole.
 fn older(t: &Tensor, frame: u64) -> Result<Tensor> {
+    if frame == 0 {
+        return Ok(t.bare());
+    }
     let mut newer = Deps::default();
     newer.join(&t.node().deps, frame);
     if newer.is_empty() { Ok(t.clone()) } else { suspended_all(newer.ids(), || bind(Identity, &[t])) }
@@ -279,8 +329,12 @@ fn map(rules: &dyn BlockRules, inputs: &[&Tensor], level: u64, n: usize) -> Resu
 }
 
 /// A rule knows of the inputs only: what reaches the outputs by another way would lose its derivative.
-fn no_captures(outputs: &[Tensor], frame: u64) -> Result<()> {
-    let hidden = |t: &Tensor| t.data().frame() > frame || t.node().deps.ids().iter().any(|&id| id > frame);
+pub(crate) fn no_captures(outputs: &[Tensor], frame: u64) -> Result<()> {
+    let hidden = |t: &Tensor| {
+        let mut deps = Deps::default();
+        deps.join(&t.node().deps, frame);
+        t.data().frame() > frame || !deps.is_empty()
+    };
     match outputs.iter().any(hidden) {
         true => Err(err!(
             Gradient,

@@ -16,7 +16,7 @@ mod slicing;
 mod typed;
 
 pub use autograd::{grad_of, try_grad_of};
-pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, replay};
+pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, no_captures, replay};
 pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Traced, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{Fresh, Link, Node, alive};
@@ -30,8 +30,8 @@ use crate::ops::{Arg, Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::small::Small;
 use crate::tape::{
-    At, Deps, Input, Record, caller, forgets, in_strict_mode, next_id, note_saved, suspended, suspended_all,
-    with_caller,
+    At, Deps, Input, Record, caller, enters, forgets, in_strict_mode, next_id, note_saved, suspended,
+    suspended_all, with_caller,
 };
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
@@ -120,6 +120,7 @@ fn each<'a, T, R>(inputs: &[&'a Tensor], of: impl Fn(&'a Tensor) -> T, then: imp
 /// What the operation means to the innermost transform that wraps its inputs.
 #[cold]
 fn interpret(op: &Op, inputs: &[&Tensor], level: u64, out: &Node) -> Result<Data> {
+    enters(level);
     let innermost = inputs.iter().map(|t| t.data()).find(|d| d.frame() == level);
     // Transforms newer than this one record the result as a whole: nothing inside is recorded for them.
     let mut newer = Deps::default();

@@ -26,7 +26,8 @@ pub(crate) fn avals<X: Tree>(x: &X) -> Vec<Aval> {
 /// The same function, of which only the inputs are kept for the pullback, where it runs again.
 ///
 /// The function is traced, so it may borrow: what it captures becomes an input, and gets its gradient. It may not branch on
-/// values; for that there is [`checkpoint_dynamic`].
+/// values; for that there is [`checkpoint_dynamic`]. Under [`vmap`](crate::vmap) or [`jvp`](crate::jvp) inside of a gradient the outer gradient looks into it, and
+/// keeps what it reads: take the gradient inside.
 ///
 /// ```
 /// use pullback::prelude::*;

@@ -13,7 +13,7 @@ use crate::error::{Result, caught, err, or_panic};
 use crate::exec::Profile;
 use crate::graph::{Graph, trace_leaves};
 use crate::opt::{Options, sparse_constants};
-use crate::tape::{detects_anomaly, entered};
+use crate::tape::{detects_anomaly, entered, outside_of_scopes};
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
 use run::Compiled as Block;
@@ -298,7 +298,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
             structure = Some(y.map(&mut |_| Tensor::scalar(0.0)));
             Ok(outputs)
         };
-        let (graph, captured) = sparse_constants(trace_leaves(run, super::avals(x))?)?.lift_large();
+        // What is computed from captured tensors alone is computed now, and kept for calls from other scopes.
+        let graph = outside_of_scopes(|| trace_leaves(run, super::avals(x)))?;
+        let (graph, captured) = sparse_constants(graph)?.lift_large();
         let donated = donated(x, &self.donated)?;
         let structure = structure.expect("the function was traced");
         Ok(Entry { block: Block::new(graph, &donated, &self.options)?, captured, structure })

@@ -57,26 +57,31 @@ impl Custom {
     fn pulled(&self, x: &[Tensor], y: &[Tensor], g: &[Tensor]) -> Result<Vec<Tensor>> {
         let out = match (&self.pullback, &self.pushforward) {
             (Some(rule), _) => rule(x, y, g)?,
-            (None, Some(rule)) => pulled(|t| rule(x, y, t), &zeros(x), g)?,
+            (None, Some(rule)) => {
+                let push = |t: &[Tensor]| {
+                    rule(x, y, t).and_then(|out| self.check("pushforward", "tangent of output", out, y))
+                };
+                return pulled(push, &zeros(x), g);
+            }
             (None, None) => return Err(self.no_rule()),
         };
-        self.check("pullback", "cotangent of input", &out, x)?;
-        Ok(out)
+        self.check("pullback", "cotangent of input", out, x)
     }
 
     fn no_rule(&self) -> crate::Error {
         err!(Gradient, "it has no derivative rule; add one with .pullback(..) or .pushforward(..)")
     }
 
-    /// Whether a rule returned what it must: tensors like these.
-    fn check(&self, rule: &str, what: &str, out: &[Tensor], like: &[Tensor]) -> Result<()> {
+    /// What a rule returned, if that is what it must be: tensors like these.
+    fn check(&self, rule: &str, what: &str, out: Vec<Tensor>, like: &[Tensor]) -> Result<Vec<Tensor>> {
         if out.len() != like.len() {
             return Err(err!(
                 Gradient,
                 "the {rule} returned {} tensors instead of {}",
                 out.len(),
                 like.len()
-            ));
+            )
+            .in_op(self.name));
         }
         for (k, (t, like)) in out.iter().zip(like).enumerate().filter(|(_, (_, l))| l.dtype().is_float()) {
             if t.shape() != like.shape() || t.dtype() != like.dtype() {
@@ -87,10 +92,11 @@ impl Custom {
                     t.shape(),
                     like.dtype(),
                     like.shape()
-                ));
+                )
+                .in_op(self.name));
             }
         }
-        Ok(())
+        Ok(out)
     }
 }
 
@@ -197,20 +203,28 @@ impl BlockRules for Custom {
             (x.iter().zip(t)).map(|(x, t)| t.clone().unwrap_or_else(|| x.detach().zeros_like())).collect();
         let out = match (&self.pushforward, &self.pullback) {
             (Some(rule), _) => rule(x, y, &t)?,
-            (None, Some(rule)) => pulled(|g| rule(x, y, g), &zeros(y), &t)?,
+            (None, Some(rule)) => {
+                let pull = |g: &[Tensor]| {
+                    rule(x, y, g).and_then(|out| self.check("pullback", "cotangent of input", out, x))
+                };
+                return pulled(pull, &zeros(y), &t);
+            }
             (None, None) => return Err(self.no_rule()),
         };
-        self.check("pushforward", "tangent of output", &out, y)?;
-        Ok(out)
+        self.check("pushforward", "tangent of output", out, y)
     }
 
     fn batched(&self, n: usize) -> Arc<dyn Block> {
         let lanes = |a: &Aval| Aval { dtype: a.dtype, shape: a.shape.inserted(0, n) };
         let body = self.body.clone();
+        let outputs: Option<Vec<Aval>> = self.outputs.as_ref().map(|o| o.iter().map(lanes).collect());
         let body: Body = match &self.batching {
             Batching::Own(all) => all.clone(),
             Batching::Body => Arc::new(move |x| Ok(vmap(|x: &Vec<Tensor>| or_panic(body(x)))(&x.to_vec()))),
-            Batching::OneByOne => Arc::new(move |x| one_by_one(&body, x, n)),
+            Batching::OneByOne => {
+                let types = outputs.clone().expect("what reads values says what it returns");
+                Arc::new(move |x| one_by_one(&body, x, n, &types))
+            }
         };
         let name = self.name;
         let mapped = |rule: &Rule| -> Rule {
@@ -224,7 +238,7 @@ impl BlockRules for Custom {
         Arc::new(Custom {
             name,
             inputs: self.inputs.iter().map(lanes).collect(),
-            outputs: self.outputs.as_ref().map(|o| o.iter().map(lanes).collect()),
+            outputs,
             body,
             pullback: self.pullback.as_ref().map(mapped),
             pushforward: self.pushforward.as_ref().map(mapped),
@@ -236,15 +250,16 @@ impl BlockRules for Custom {
     }
 }
 
-fn one_by_one(body: &Body, x: &[Tensor], n: usize) -> Result<Vec<Tensor>> {
+/// The lanes one after the other; the types are those of the results of all of them.
+fn one_by_one(body: &Body, x: &[Tensor], n: usize, types: &[Aval]) -> Result<Vec<Tensor>> {
+    if n == 0 {
+        return Ok(types.iter().map(|t| Tensor::zeros_of(t.dtype, &t.shape)).collect());
+    }
     let lane = |k: usize| body(&x.iter().map(|t| t.get(k as isize)).collect::<Vec<_>>());
     let lanes = (0..n).map(lane).collect::<Result<Vec<_>>>()?;
-    let Some(first) = lanes.first() else {
-        return Err(err!(Shape, "there are no lanes to map over"));
-    };
     let stacked = |slot: usize| {
         let rows: Vec<&Tensor> = lanes.iter().map(|outputs| &outputs[slot]).collect();
         Tensor::try_stack(&rows, 0)
     };
-    (0..first.len()).map(stacked).collect()
+    (0..types.len()).map(stacked).collect()
 }

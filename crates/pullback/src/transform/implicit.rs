@@ -13,7 +13,7 @@
 //! ```
 //!
 //! The function is traced once, so it may borrow, and tensors that it captures get their derivatives; it may not branch
-//! on values.
+//! on values. `no_grad` in it hides nothing from `backward`, which solves the equation that the function defines; `stop_gradient` does.
 
 mod iterate;
 mod linear;

@@ -28,6 +28,7 @@ pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
 pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
+pub(crate) use reverse::pulled_for;
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
 pub(crate) use tree::from_leaves;

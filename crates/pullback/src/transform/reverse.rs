@@ -3,7 +3,7 @@
 use super::Tree;
 use crate::DType;
 use crate::error::{Result, err, or_panic};
-use crate::tape::{Level, Seeds, Walk, entered, pull};
+use crate::tape::{Level, Seeds, Walk, caller, entered, pull, standing_in};
 use crate::tensor::{Link, Tensor};
 use std::collections::HashMap;
 use std::panic::Location;
@@ -66,6 +66,25 @@ pub(super) fn check_some_float(results: &[&Tensor]) -> Result<()> {
         true => Ok(()),
         false => results.first().map_or(Ok(()), |t| check_float(t.dtype())),
     }
+}
+
+/// The cotangents of the inputs of `f` at `x`, for the pullback of another transform: if that is `backward`'s, `no_grad` hides from this one
+/// what it hides from that.
+pub(crate) fn pulled_for<X: Tree, Y: Tree>(
+    ambient: bool,
+    f: impl FnOnce(&X) -> Y,
+    x: &X,
+    g: &Y,
+) -> Result<X> {
+    let inputs = Inputs::new(x, "vjp", caller())?;
+    let run = || {
+        let y = f(&inputs.tree);
+        let reached = y.leaves().into_iter().zip(g.leaves()).filter(|(y, _)| inputs.reaches(y));
+        let seeds = reached.map(|(y, g)| (y.link(), g.clone())).collect();
+        drop(y);
+        inputs.pull(seeds)
+    };
+    if ambient { standing_in(inputs.level.id(), run) } else { run() }
 }
 
 /// The value, the gradient and the auxiliary output of a function of a tree.

@@ -20,7 +20,10 @@ use std::sync::Arc;
 /// # Ok::<(), pullback::Error>(())
 /// ```
 pub struct Executable {
+    graph: Graph,
     compiled: Arc<Compiled>,
+    /// Constants that a transform looks at: the last inputs of what is compiled.
+    watched: Vec<Tensor>,
 }
 
 impl Executable {
@@ -33,9 +36,10 @@ impl Executable {
     /// [`new`](Executable::new), optimised as the options say.
     #[track_caller]
     pub fn with(graph: Graph, options: &Options) -> Result<Executable> {
+        let (lifted, watched) = graph.clone().lift_watched();
         let compiled =
-            graph.verify().and_then(|()| Compiled::new(graph, &[], options)).within("executable")?;
-        Ok(Executable { compiled })
+            graph.verify().and_then(|()| Compiled::new(lifted, &[], options)).within("executable")?;
+        Ok(Executable { graph, compiled, watched })
     }
 
     /// Runs the graph on tensors, one for each input. Like any operation it can be differentiated.
@@ -44,7 +48,7 @@ impl Executable {
         let run = self
             .graph()
             .accepts(inputs)
-            .and_then(|()| self.compiled.apply(&inputs.iter().collect::<Vec<_>>()));
+            .and_then(|()| self.compiled.apply(&inputs.iter().chain(&self.watched).collect::<Vec<_>>()));
         run.within("run")
     }
 
@@ -62,7 +66,7 @@ impl Executable {
 
     /// The graph, before it was optimised.
     pub fn graph(&self) -> &Graph {
-        self.compiled.graph()
+        &self.graph
     }
 
     /// What a run costs.
@@ -73,7 +77,8 @@ impl Executable {
     /// Where the time of a run goes.
     #[track_caller]
     pub fn profile(&self, inputs: &[Tensor]) -> Result<Profile> {
-        self.graph().accepts(inputs).and_then(|()| self.compiled.profile(inputs)).within("profile")
+        let all: Vec<Tensor> = inputs.iter().chain(&self.watched).map(Tensor::detach).collect();
+        self.graph().accepts(inputs).and_then(|()| self.compiled.profile(&all)).within("profile")
     }
 }
 

@@ -5,13 +5,24 @@ use crate::exec::{Plan, Profile, Statistics};
 use crate::graph::{Graph, trace_leaves};
 use crate::ops::Aval;
 use crate::opt::{Options, Report, fuse, narrow};
-use crate::tape::{Level, Seeds, Walk, detects_anomaly, pull};
+use crate::tape::{Level, Seeds, Walk, detects_anomaly, is_ambient, outside_of_scopes, pull, standing_in};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block, replay};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
-/// Which inputs want a cotangent, and which outputs bring one.
-type Pattern = (Vec<bool>, Vec<bool>);
+/// What a pullback depends on.
+#[derive(Clone, PartialEq, Eq, Hash)]
+struct Pattern {
+    /// Which inputs want a cotangent.
+    wanted: Vec<bool>,
+    /// Which outputs bring one.
+    given: Vec<bool>,
+    /// Whether it is that of `backward`, which `no_grad` is for.
+    ambient: bool,
+}
+
+/// A compiled pullback, and what its rules have captured: the last inputs of its graph.
+type Pullback = (Arc<Compiled>, Vec<Tensor>);
 
 /// A graph with its plan, and the plans of its pullbacks.
 pub(super) struct Compiled {
@@ -20,7 +31,7 @@ pub(super) struct Compiled {
     report: Report,
     plan: Plan,
     options: Options,
-    pullbacks: Mutex<HashMap<Pattern, Arc<Compiled>>>,
+    pullbacks: Mutex<HashMap<Pattern, Pullback>>,
     itself: Weak<Compiled>,
 }
 
@@ -90,28 +101,31 @@ impl Compiled {
     }
 
     /// The graph from the inputs and the cotangents that there are to the cotangents that are wanted.
-    fn pullback_graph(&self, (wanted, given): &Pattern) -> Result<Graph> {
+    fn pullback_graph(&self, pattern: &Pattern) -> Result<Graph> {
         let n = self.graph.inputs.len();
         let outputs = self.graph.types();
-        let cotangents = outputs.into_iter().zip(given).filter(|(_, given)| **given).map(|(t, _)| t);
+        let cotangents = outputs.into_iter().zip(&pattern.given).filter(|(_, given)| **given).map(|(t, _)| t);
         let types: Vec<Aval> = self.graph.inputs.iter().cloned().chain(cotangents).collect();
         trace_leaves(
             |all| {
                 let (x, g) = all.split_at(n);
-                pulled(&self.graph, x, g, wanted, given)
+                let level = Level::new();
+                let run = || pulled(&self.graph, level.id(), x, g, pattern);
+                if pattern.ambient { standing_in(level.id(), run) } else { run() }
             },
             types,
         )
     }
 
-    fn pullback_for(&self, pattern: Pattern) -> Result<Arc<Compiled>> {
+    fn pullback_for(&self, pattern: Pattern) -> Result<Pullback> {
         let pullbacks = || self.pullbacks.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(known) = pullbacks().get(&pattern) {
             return Ok(known.clone());
         }
-        let compiled = Compiled::new(self.pullback_graph(&pattern)?, &[], &self.options)?;
-        pullbacks().insert(pattern, compiled.clone());
-        Ok(compiled)
+        let (graph, captured) = outside_of_scopes(|| self.pullback_graph(&pattern))?.lift_large();
+        let pullback = (Compiled::new(graph, &[], &self.options)?, captured);
+        pullbacks().insert(pattern, pullback.clone());
+        Ok(pullback)
     }
 }
 
@@ -121,27 +135,27 @@ fn is_plain(t: &Tensor) -> bool {
 }
 
 /// Cotangents of the wanted inputs; zeros where there is no connection.
-fn pulled(graph: &Graph, x: &[Tensor], g: &[Tensor], wanted: &[bool], given: &[bool]) -> Result<Vec<Tensor>> {
-    let level = Level::new();
-    let leaf = |(x, wanted): (&Tensor, &bool)| if *wanted { x.leaf(level.id()) } else { x.clone() };
+fn pulled(graph: &Graph, level: u64, x: &[Tensor], g: &[Tensor], pattern: &Pattern) -> Result<Vec<Tensor>> {
+    let Pattern { wanted, given, .. } = pattern;
+    let leaf = |(x, wanted): (&Tensor, &bool)| if *wanted { x.leaf(level) } else { x.clone() };
     let leaves: Vec<Tensor> = x.iter().zip(wanted).map(leaf).collect();
     let outputs = graph.eval(&leaves)?;
     let mut seeds = Seeds::new();
     for (y, g) in outputs.iter().zip(given).filter(|(_, given)| **given).map(|(y, _)| y).zip(g) {
-        if y.node().deps.contains(level.id()) {
+        if y.node().deps.contains(level) {
             seeds.push((y.link(), g.clone()));
         }
     }
     drop(outputs);
     let mut found: HashMap<u64, Tensor> = HashMap::new();
-    pull(level.id(), seeds, |link, g| {
-        if link.node().leaf_of == level.id() {
+    pull(level, seeds, |link, g| {
+        if link.node().leaf_of == level {
             found.insert(link.node().id, g.clone());
         }
         Ok(Walk::On)
     })?;
     let mut cotangent =
-        |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
+        |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level).zeros_like());
     Ok(leaves.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(t, _)| cotangent(t)).collect())
 }
 
@@ -152,7 +166,7 @@ impl Block for Compiled {
 
     /// Under a transform the body is what it is made of; so a traced one is traced in place, and optimised with what is around it.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
-        match x.iter().all(|t| t.data().frame() == 0) {
+        match x.iter().all(is_plain) {
             true => self.plan.run(x),
             false => self.graph.eval(x),
         }
@@ -167,10 +181,12 @@ impl Block for Compiled {
         let given: Vec<bool> =
             (0..self.graph.outputs.len()).map(|k| gs.get(k).is_some_and(Option::is_some)).collect();
         let x = at.x();
-        let inputs: Vec<&Tensor> = x.iter().chain(gs.iter().flatten()).collect();
         let links = at.inputs.iter().zip(&wanted).filter(|(_, wanted)| **wanted).map(|(i, _)| i.link());
         let links: Vec<Link> = links.collect();
-        let cotangents = self.pullback_for((wanted, given))?.apply(&inputs)?;
+        let ambient = is_ambient(at.level);
+        let (pullback, captured) = self.pullback_for(Pattern { wanted, given, ambient })?;
+        let inputs: Vec<&Tensor> = x.iter().chain(gs.iter().flatten()).chain(&captured).collect();
+        let cotangents = pullback.apply(&inputs)?;
         Ok(links.into_iter().zip(cotangents).collect())
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Steps;
 use crate::AxisRange;
-use crate::error::{Result, or_panic};
+use crate::error::{Result, err, or_panic};
 use crate::tensor::Tensor;
 use crate::transform::{Tree, from_leaves, vmap};
 use std::panic::Location;
@@ -22,9 +22,34 @@ use std::panic::Location;
 pub fn associative_scan<X: Tree>(op: impl Fn(&X, &X) -> X, xs: &X) -> X {
     let location = Location::caller();
     let _entered = crate::tape::entered(location);
-    let run =
-        xs.count().and_then(|n| totals(&vmap(|(a, b): &(X, X)| op(a, b)), xs.map(&mut Tensor::clone), n));
+    let combine = |(a, b): &(X, X)| {
+        let both = op(a, b);
+        or_panic(same_element(a, &both).map_err(|e| e.in_op("associative_scan").at(location)));
+        both
+    };
+    let run = xs.count().and_then(|n| totals(&vmap(combine), xs.map(&mut Tensor::clone), n));
     or_panic(run.map_err(|e| e.in_op("associative_scan").at(location)))
+}
+
+/// An error unless the operation returns what it takes.
+fn same_element<X: Tree>(a: &X, both: &X) -> Result<()> {
+    let wrong = |e| err!(Structure, "the operation changes the structure of its elements: {e}");
+    a.same_structure(both).map_err(wrong)?;
+    for ((a, both), name) in a.leaves().iter().zip(both.leaves()).zip(a.names()) {
+        if a.shape() != both.shape() || a.dtype() != both.dtype() {
+            let place = if name.is_empty() { "".into() } else { format!(" `{name}`") };
+            return Err(err!(
+                Shape,
+                "the elements{place} are {} {:?}, but the operation returns {} {:?} for two of them; it must keep their shape and \
+                 type",
+                a.dtype(),
+                a.shape(),
+                both.dtype(),
+                both.shape()
+            ));
+        }
+    }
+    Ok(())
 }
 
 /// The totals of pairs of neighbours, by recursion, are every second total; one more operation gives those between.

@@ -44,6 +44,7 @@ pub fn scan_checkpointed<C: Tree, S: Steps, Y: Tree>(
 }
 
 const NAME: &str = "scan_checkpointed";
+const DYNAMIC: &str = "scan_checkpointed_dynamic";
 
 /// [`scan_checkpointed`] by running the closure itself again, so that it may branch on values. It owns what it captures;
 /// captured tensors get their gradients.
@@ -80,12 +81,12 @@ where
             *last.lock().unwrap_or_else(|e| e.into_inner()) = Some(y);
         }
         let body = Dynamic { types, last: last.clone(), ..Dynamic::new(f, init, item) };
-        let run = Loop::new(NAME, Arc::new(body), n, schedule)?;
+        let run = Loop::new(DYNAMIC, Arc::new(body), n, schedule)?;
         let outputs = run.bind(location, &init.leaves(), &steps.stacked(), &[])?;
         let y = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the step has run");
         Ok(unpack(init, &y, outputs))
     };
-    or_panic(run().map_err(|e: crate::Error| e.in_op(NAME).at(location)))
+    or_panic(run().map_err(|e: crate::Error| e.in_op(DYNAMIC).at(location)))
 }
 
 /// A step that is run as it is.

@@ -6,10 +6,10 @@ use super::schedule::Schedule;
 use crate::error::{Result, or_panic};
 use crate::graph::{Graph, Ref, trace_leaves};
 use crate::ops::Aval;
-use crate::tape::caller;
+use crate::tape::{caller, is_ambient};
 use crate::tensor::{BlockAt, Link, Tensor};
 use crate::transform::checkpoint::avals;
-use crate::transform::vjp;
+use crate::transform::pulled_for;
 use std::sync::Arc;
 
 /// Contributions to the inputs of a loop by two others: one that stacks its states, and one over these in reverse, which carries the
@@ -37,7 +37,7 @@ pub(super) fn pullback(of: &Loop, at: &BlockAt, gs: &[Option<Tensor>]) -> Result
 
     let slice = |t: &Tensor| Aval { dtype: t.dtype(), shape: t.node().shape.without(&[0]) };
     let types = avals(&carry).into_iter().chain(items.iter().map(slice)).chain(avals(&shared.to_vec()));
-    let graph = trace_leaves(|leaves| Ok(step.pull(leaves)), types.collect())?;
+    let graph = trace_leaves(|leaves| step.pull(leaves), types.collect())?;
     let (body, captured) = Traced::of(graph, carry.len());
     let shared = [shared, &captured].concat();
     let mut out =
@@ -106,6 +106,8 @@ impl Body for History {
 /// The pullback of one step: which of the inputs, and of the outputs, have cotangents.
 struct Step<'a> {
     of: &'a Loop,
+    /// Whether it is that of `backward`.
+    ambient: bool,
     states: Vec<usize>,
     items: Vec<usize>,
     shared: Vec<usize>,
@@ -121,6 +123,7 @@ impl<'a> Step<'a> {
         let needed = |i: &crate::tape::Input| i.node().dtype.is_float() && i.node().deps.contains(at.level);
         Step {
             of,
+            ambient: is_ambient(at.level),
             states: which(&float, state.len()),
             items: which(&|k| needed(&stacked[k]), stacked.len()),
             shared: which(&|k| needed(&shared[k]), shared.len()),
@@ -130,7 +133,7 @@ impl<'a> Step<'a> {
 
     /// From the carried cotangents, the state before the step, its item, the cotangents of its outputs and the shared inputs, to the
     /// carried cotangents before it and those of the item.
-    fn pull(&self, leaves: &[Tensor]) -> Vec<Tensor> {
+    fn pull(&self, leaves: &[Tensor]) -> Result<Vec<Tensor>> {
         let (gs, rest) = leaves.split_at(self.states.len());
         let (sums, rest) = rest.split_at(self.shared.len());
         let (state, rest) = rest.split_at(self.of.body.width());
@@ -143,17 +146,16 @@ impl<'a> Step<'a> {
             at.iter().zip(x).for_each(|(&k, x)| all[k] = x.clone());
             all
         };
-        let run = |[states, items, others]: &[Vec<Tensor>; 3]| {
+        let run = |[states, items, others]: &[Vec<Tensor>; 3]| -> [Vec<Tensor>; 2] {
             let state = put(state, &self.states, states);
             let (item, shared) = (put(item, &self.items, items), put(shared, &self.shared, others));
             let mut next = or_panic(self.of.body.step(&state, &item, &shared));
             let ys = next.split_off(state.len());
             [pick(&next, &self.states), pick(&ys, &self.rows)]
         };
-        let (_, pull) = vjp(run, &inputs);
-        let [states, items, others] = pull(&[gs.to_vec(), rows.to_vec()]);
+        let [states, items, others] = pulled_for(self.ambient, run, &inputs, &[gs.to_vec(), rows.to_vec()])?;
         let sums = sums.iter().zip(&others).map(|(sum, g)| sum + g);
-        states.into_iter().chain(sums).chain(items).collect()
+        Ok(states.into_iter().chain(sums).chain(items).collect())
     }
 }
 

@@ -215,8 +215,10 @@ impl Block for Loop {
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
         let x = at.x();
-        // Other schedules promise not to keep every state, and are unrolled in a graph.
-        let graphed = self.schedule == Schedule::All && self.stacks && !self.range.is_empty();
+        // Other schedules promise not to keep every state, and are unrolled in a graph; so is a step that is no graph, of which nobody knows
+        // what it has captured.
+        let is_graph = self.body.graph().is_some();
+        let graphed = is_graph && self.schedule == Schedule::All && self.stacks && !self.range.is_empty();
         if graphed && in_trace(&x.iter().collect::<Vec<_>>()) {
             return graphed::pullback(self, at, gs);
         }

@@ -3,7 +3,7 @@
 use super::checkpointed::Dynamic;
 use super::looped::{Body, Loop, traced_body};
 use super::schedule::{Kept, Schedule};
-use super::while_loop::{endless, masked};
+use super::while_loop::{Masked, endless, masked};
 use super::{Known, is_placeholder, known};
 use crate::error::{Error, Result, err, or_panic};
 use crate::ops::Aval;
@@ -13,7 +13,8 @@ use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
-const NAME: &str = "while_loop_checkpointed";
+const TRACED: &str = "while_loop_checkpointed";
+const DYNAMIC: &str = "while_loop_checkpointed_dynamic";
 
 /// [`while_loop_bounded`](crate::while_loop_bounded) of which at most `slots` states are kept for the pullback, however many steps there are; those between
 /// them run again, as [`Schedule::Online`] says.
@@ -46,15 +47,20 @@ pub fn while_loop_checkpointed<C: Tree>(
         let own = shared.len();
         shared.extend(captured);
         if init.leaves().into_iter().chain(&shared).any(is_placeholder) {
-            return masked(max, &condition, &body, init, Some(Schedule::Online { slots }));
+            return masked(
+                &condition,
+                &body,
+                init,
+                Masked { name: TRACED, location, max, schedule: Some(Schedule::Online { slots }) },
+            );
         }
         let condition: Condition = Arc::new(move |state, shared| {
             let mut truth = graph.eval(&[state, &shared[own..]].concat())?;
             Ok(truth.pop().expect("a condition returns one tensor"))
         });
-        While { step, condition, max, slots }.bind(location, init, &shared)
+        While { name: TRACED, step, condition, max, slots }.bind(location, init, &shared)
     };
-    or_panic(run().map_err(|e: Error| e.in_op(NAME).at(location)))
+    or_panic(run().map_err(|e: Error| e.in_op(TRACED).at(location)))
 }
 
 /// [`while_loop_checkpointed`] by running the closures themselves again, so that they may branch on values. They own what they
@@ -80,15 +86,20 @@ pub fn while_loop_checkpointed_dynamic<C: Tree + Send + Sync + 'static>(
     let _entered = crate::tape::entered(location);
     let run = || {
         if init.leaves().into_iter().any(is_placeholder) {
-            return masked(max, &condition, &body, init, Some(Schedule::Online { slots }));
+            return masked(
+                &condition,
+                &body,
+                init,
+                Masked { name: DYNAMIC, location, max, schedule: Some(Schedule::Online { slots }) },
+            );
         }
         let step = Dynamic::new(move |state: &C, _: &()| (body(state), ()), init, ());
         let like = init.map(&mut |t| Tensor::zeros_of(t.dtype(), t.node().shape.clone()));
         let condition: Condition =
             Arc::new(move |state, _| Ok(condition(&from_leaves(&like, state.iter().cloned()))));
-        While { step: Arc::new(step), condition, max, slots }.bind(location, init, &[])
+        While { name: DYNAMIC, step: Arc::new(step), condition, max, slots }.bind(location, init, &[])
     };
-    or_panic(run().map_err(|e: Error| e.in_op(NAME).at(location)))
+    or_panic(run().map_err(|e: Error| e.in_op(DYNAMIC).at(location)))
 }
 
 /// Whether to go on, from the state and the shared inputs.
@@ -96,6 +107,7 @@ type Condition = Arc<dyn Fn(&[Tensor], &[Tensor]) -> Result<Tensor> + Send + Syn
 
 /// The loop while it runs; when it has ended, it is recorded as a [`Loop`] of the steps that there were.
 struct While {
+    name: &'static str,
     step: Arc<dyn Body>,
     condition: Condition,
     max: usize,
@@ -111,7 +123,7 @@ impl While {
 
 impl Block for While {
     fn name(&self) -> &'static str {
-        NAME
+        self.name
     }
 
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
@@ -132,7 +144,7 @@ impl Block for While {
                         Arc::new(WhileLanes { step: self.step.clone(), condition: self.condition.clone() });
                 }
                 Known::One(false) | Known::Lanes { any: false } => {
-                    let mut run = Loop::new(NAME, step, k, schedule)?;
+                    let mut run = Loop::new(self.name, step, k, schedule)?;
                     run.kept = Arc::new(Mutex::new(Some(kept.ended(k))));
                     return Ok((state, Some(Arc::new(run))));
                 }

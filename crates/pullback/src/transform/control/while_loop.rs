@@ -56,13 +56,13 @@ pub fn while_loop_bounded<C: Tree>(
     body: impl Fn(&C) -> C,
     init: &C,
 ) -> C {
-    let location = Location::caller();
+    let (name, location) = ("while_loop", Location::caller());
     let _entered = crate::tape::entered(location);
     let run = run(max, &condition, &body, init).and_then(|last| match last {
         Some(last) => Ok(last),
-        None => masked(max, &condition, &body, init, None),
+        None => masked(&condition, &body, init, Masked { name, location, max, schedule: None }),
     });
-    or_panic(run.map_err(|e| e.in_op("while_loop").at(location)))
+    or_panic(run.map_err(|e| e.in_op(name).at(location)))
 }
 
 /// The last state, or nothing if the condition cannot be known now.
@@ -95,22 +95,29 @@ pub(super) fn endless(max: usize) -> Error {
     err!(Value, "the condition still holds after {max} steps; the loop does not seem to end")
 }
 
+/// A loop in a graph: who asked for it, and where; how many steps there may be; which states are kept, if not all.
+pub(super) struct Masked {
+    pub name: &'static str,
+    pub location: &'static Location<'static>,
+    pub max: usize,
+    pub schedule: Option<Schedule>,
+}
+
 /// All steps that there may be, each with an effect only while the condition holds.
 pub(super) fn masked<C: Tree>(
-    max: usize,
     condition: &impl Fn(&C) -> Tensor,
     body: &impl Fn(&C) -> C,
     init: &C,
-    schedule: Option<Schedule>,
+    how: Masked,
 ) -> Result<C> {
     let step = |state: &C, _: &()| {
         let next = body(state);
         let next = same_carry(state, &next).and_then(|()| select(&condition(state), &next, state));
-        (or_panic(next.map_err(|e| e.in_op("while_loop"))), ())
+        (or_panic(next.map_err(|e| e.in_op(how.name).at(how.location))), ())
     };
-    let (last, ()) = match schedule {
-        None => scan(step, init, max),
-        Some(schedule) => scan_checkpointed(step, init, max, schedule),
+    let (last, ()) = match how.schedule {
+        None => scan(step, init, how.max),
+        Some(schedule) => scan_checkpointed(step, init, how.max, schedule),
     };
     let goes_on = condition(&last);
     Ok(last.map(&mut |t| match t.dtype().is_float() {
