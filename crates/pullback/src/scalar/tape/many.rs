@@ -82,13 +82,11 @@ pub(in crate::scalar) struct Gather<T: Taped> {
 
 impl<T: Taped> Gather<T> {
     /// Gathers `terms`, variables with their partial derivatives. Constants are left out.
-    pub fn new(terms: impl Iterator<Item = (Var<T>, T)>) -> Self {
+    pub fn new(mut terms: impl Iterator<Item = (Var<T>, T)>) -> Self {
         let mut gather = Gather { start: 0, generation: 0, last: None };
         if !slot::is_recording::<T>() {
-            for (x, _) in terms {
-                if !x.is_constant() {
-                    slot::foreign();
-                }
+            if terms.any(|(x, _)| !x.is_constant()) {
+                slot::foreign();
             }
             return gather;
         }
