@@ -278,3 +278,85 @@ fn the_reason_for_a_new_trace_says_that_a_type_was_widened() {
     assert!(reason.starts_with("the input is f64[2], and was f32[2]: "), "{reason}");
     assert!(reason.contains("strict_dtypes"), "{reason}");
 }
+
+/// Compiled, a function gives what it gives otherwise, with its gradient: called three times, with other memory in between.
+fn same_compiled<T: Tree + 'static>(
+    f: impl Fn(&T) -> Vec<Tensor> + Clone + 'static,
+    inputs: impl Fn(Key) -> T,
+) {
+    let loss = |f: &dyn Fn(&T) -> Vec<Tensor>, x: &T| {
+        // Weights, so that no two cotangents are equal.
+        let weighted = f(x).into_iter().map(|y| {
+            let w = Tensor::arange(1.0, 1.0 + y.numel() as f64, 1.0).cast(y.dtype()).sin();
+            (&y * w.reshape(y.shape().to_vec())).sum()
+        });
+        weighted.reduce(|a, b| a + b).expect("there are outputs")
+    };
+    let (eager, inner) = (f.clone(), f.clone());
+    let value = compile(f);
+    let gradient = compile(grad(move |x: &T| loss(&inner, x)));
+    for k in 0..3 {
+        let x = inputs(Key::new(k));
+        let single = |t: &Tensor| if t.dtype() == DType::F32 { 1e-5 } else { 1e-13 };
+        value.call(&x).iter().zip(eager(&x)).for_each(|(a, b)| close(a, &b, single(a)));
+        let (found, expected) = (gradient.call(&x), grad(|x: &T| loss(&eager, x))(&x));
+        let (found, expected) = (found.leaves(), expected.leaves());
+        found.iter().zip(expected).for_each(|(a, b)| close(a, b, single(a)));
+        drop(Tensor::full([5000 + 100 * k as usize], f64::NAN).exp());
+    }
+}
+
+fn random<const N: usize>(shape: [usize; N]) -> impl Fn(Key) -> Tensor {
+    move |key| Tensor::randn(key, shape, DType::F64)
+}
+
+#[test]
+fn softmax_over_both_axes_of_one_value() {
+    for shape in [[2, 3], [64, 100]] {
+        same_compiled(|x: &Tensor| vec![x.softmax(0), x.softmax(1)], random(shape));
+    }
+}
+
+#[test]
+fn log_softmax_of_a_slice_of_what_was_computed() {
+    same_compiled(|x: &Tensor| vec![(-x).slice(1..3).log_softmax(-1)], random([3]));
+}
+
+#[test]
+fn softmax_beside_a_quotient_that_it_shares_an_input_with() {
+    let f = |(x, y): &(Tensor, Tensor)| vec![x.softmax(-1).matmul(&(y / x))];
+    same_compiled(f, |key| (random([2])(key) + 3.0, random([2, 2])(key)));
+}
+
+#[test]
+fn softmax_and_log_softmax_of_two_parts() {
+    let f = |x: &Tensor| {
+        let h = x.split(&[40, 60], 0);
+        vec![h[0].softmax(-1), h[1].log_softmax(-1)]
+    };
+    same_compiled(f, random([100]));
+    same_compiled(f, random([100, 7]));
+}
+
+#[test]
+fn log_softmax_over_both_axes_in_one_sum() {
+    let f = |x: &Tensor| vec![-(x.log_softmax(0).mean() + x.log_softmax(1).mean())];
+    same_compiled(f, random([32, 48]));
+}
+
+#[test]
+fn log_softmax_of_a_padded_softmax_over_the_first_axis() {
+    let f = |x: &Tensor| vec![x.softmax(-2).pad(&[(0, 0), (0, 1)], 0.5).log_softmax(-2)];
+    same_compiled(f, random([3, 3]));
+}
+
+#[test]
+fn softmax_of_rows_longer_than_a_group_holds() {
+    for cols in [8191, 8192, 8193, 50_257] {
+        let f = |x: &Tensor| vec![(x * 0.7).softmax(-1), (x * 0.7).log_softmax(-1), x.logsumexp_axes(-1)];
+        same_compiled(f, move |key| Tensor::randn(key, [4, cols], DType::F32));
+    }
+    let x = Tensor::randn(Key::new(1), [4, 50_257], DType::F32);
+    let sums = compile(|x: &Tensor| (x * 0.7).softmax(-1)).call(&x).sum_axes(-1);
+    close(&sums, &Tensor::ones([4]).cast(DType::F32), 1e-5);
+}

@@ -51,7 +51,8 @@ impl Fold {
     }
 }
 
-/// Whether each element of the result depends on a whole row: what a group computes by reductions of its own.
+/// Whether each element of the result depends on a whole row: what a group computes by reductions of its own. Its rows are those of the
+/// group, and each lies whole in a tile.
 pub(crate) fn is_rowwise(op: &Op) -> bool {
     matches!(op, Op::Softmax(_) | Op::SoftmaxPullback(_) | Op::LogSoftmax(_) | Op::LogSoftmaxPullback(_))
 }
@@ -237,6 +238,10 @@ fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layo
         let fold = Fold::of(&step.op);
         let size = if fold.is_some() { operands[m][0].1.len() } else { step.avals[0].shape.numel() };
         (least, most) = (least.min(size), most.max(size));
+        // A row has to lie in one tile, and there is only one here, which all tiles have their parts of.
+        if is_rowwise(&step.op) {
+            return None;
+        }
         // What is reduced is complete only at the end.
         let total = |axes| matches!(reduced(&graph.aval(step.args[0]).shape, axes), Some(Reduced::All));
         levels.push(match fold {
