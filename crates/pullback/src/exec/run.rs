@@ -280,9 +280,10 @@ impl Plan {
     fn free(&self, r: usize, frame: &mut Frame) {
         let data = std::mem::replace(&mut frame.values[r], Data::Gone);
         // Where the slot still has its memory, the value is a view of something else.
-        if let (Place::Slot(s), Data::Strided(own)) = (self.storage.places[r], data)
+        if let (Place::Slot(s), Data::Strided(mut own)) = (self.storage.places[r], data)
             && frame.slots[s].is_none()
         {
+            own.buffer.poison();
             frame.slots[s] = Some(own.buffer);
         }
     }

@@ -8,6 +8,7 @@
 //! largest ones where pages do.
 
 use crate::backend::cpu::pages;
+use crate::backend::cpu::poison::{POISONED, poison};
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -34,7 +35,17 @@ impl Buffer {
         let chunks = bytes.div_ceil(CHUNK).max(1);
         let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
         LIVE.add(usable(&arc) * CHUNK);
-        Buffer(ManuallyDrop::new(arc))
+        let mut buffer = Buffer(ManuallyDrop::new(arc));
+        buffer.poison();
+        buffer
+    }
+
+    /// Says that its elements are not needed any more, and may not be read: see [`poison`].
+    #[inline(always)]
+    pub fn poison(&mut self) {
+        if POISONED && let Some(chunks) = self.slice_mut::<Chunk>() {
+            poison(chunks);
+        }
     }
 
     /// The same buffer in large pages, if it is large: for memory that is used again and again. The system may take its time to find them.
@@ -299,6 +310,18 @@ mod tests {
         for bytes in [SMALL * CHUNK + 1, 100_000, page - CHUNK + 1, page, page + 1, 5_000_000] {
             let align = if bytes.div_ceil(CHUNK) < PAGE { 64 } else { page };
             assert_eq!(starts(bytes) % align, 0, "{bytes}");
+        }
+    }
+
+    #[test]
+    fn memory_that_is_handed_out_holds_no_number() {
+        for bytes in [64, 100_000] {
+            for _ in 0..2 {
+                let mut buffer = Buffer::new(bytes);
+                let elements = buffer.slice_mut::<f64>().unwrap();
+                assert!(elements.iter().all(|x| x.is_nan()), "{bytes}");
+                elements.fill(1.5);
+            }
         }
     }
 

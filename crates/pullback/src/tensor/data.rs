@@ -2,6 +2,7 @@
 
 use super::Tensor;
 use super::buffer::Buffer;
+use crate::backend::cpu::poison::poison;
 use crate::backend::cpu::view::View;
 use crate::dtype::{DType, Element, Scalar, with_stored};
 use crate::graph::{Ref, Trace};
@@ -237,7 +238,11 @@ impl<'a> Output<'a> {
         };
         *self.data = Data::Strided(Strided { buffer, offset, strides: self.shape.strides() });
         let Data::Strided(s) = &mut *self.data else { unreachable!() };
-        &mut s.buffer.slice_mut().expect("it has one holder")[offset..offset + len]
+        let elements = &mut s.buffer.slice_mut().expect("it has one holder")[offset..offset + len];
+        if self.over.is_none() {
+            poison(elements);
+        }
+        elements
     }
 
     /// What has been put there.

@@ -15,6 +15,7 @@ pub(crate) mod matmul;
 pub(crate) mod movement;
 pub(crate) mod pages;
 pub(crate) mod parallel;
+pub(crate) mod poison;
 pub(crate) mod reduce;
 pub(crate) mod rows;
 pub(crate) mod scratch;

@@ -1,6 +1,7 @@
 //! Memory that a kernel needs while it runs.
 
 use super::pages::{PAGE, in_large_pages};
+use super::poison::poison;
 use std::cell::RefCell;
 
 thread_local! {
@@ -18,6 +19,7 @@ pub(crate) fn with_scratch<T: bytemuck::Pod>(size: usize, through: usize, f: imp
     let align = if through < MANY { LINE } else { PAGE };
     let kept = KEPT.with_borrow_mut(Vec::pop).filter(|kept| kept.bytes() >= bytes && kept.align >= align);
     let mut scratch = kept.unwrap_or_else(|| Scratch::new(bytes, align));
+    poison(&mut scratch.memory()[..bytes.div_ceil(8)]);
     f(scratch.memory().as_mut_ptr().cast());
     KEPT.with_borrow_mut(|kept| kept.push(scratch));
 }
@@ -57,6 +59,18 @@ impl Scratch {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn scratch_holds_no_number() {
+        for _ in 0..2 {
+            with_scratch(100, 0, |memory: *mut f32| {
+                // SAFETY: as many elements as were asked for, that nobody else uses.
+                let elements = unsafe { std::slice::from_raw_parts_mut(memory, 100) };
+                assert!(elements.iter().all(|x| x.is_nan()));
+                elements.fill(1.5);
+            });
+        }
+    }
 
     #[test]
     fn scratch_is_large_enough_aligned_and_kept() {

@@ -9,6 +9,7 @@ use super::layout::{Fold, Level};
 use super::lower::Reach;
 use super::{Real, Source};
 use crate::backend::cpu::parallel;
+use crate::backend::cpu::poison::{POISONED, poison};
 use crate::backend::cpu::scratch::with_scratch;
 use smallvec::SmallVec;
 
@@ -48,6 +49,7 @@ pub(super) unsafe fn run<F: Real>(
     let sizes = code.accumulators.iter().map(|a| partials(a.to, shape));
     let mut partials: SmallVec<[SmallVec<[F; 4]>; 2]> =
         sizes.map(|n| SmallVec::from_elem(F::ZERO, n)).collect();
+    partials.iter_mut().for_each(|p| poison(p));
     let run = Run {
         code,
         shape,
@@ -194,6 +196,9 @@ impl<'a, F: Real> Worker<'a, F> {
         // SAFETY: a register holds the tallest tile.
         code.first.iter().for_each(|i| unsafe { self.step(i, &tallest, &block) });
         for tile in shape.tiles(block.clone()) {
+            if POISONED {
+                self.poison();
+            }
             for (slot, place) in code.places.iter().enumerate() {
                 if let Place::Output(o) = *place
                     && !self.run.staged[o]
@@ -217,6 +222,25 @@ impl<'a, F: Real> Worker<'a, F> {
             }
         }
         self.end_block(&block, number);
+    }
+
+    /// Says that no register has anything that a new tile may read, but for what is there for all tiles of a block.
+    fn poison(&mut self) {
+        let (code, run) = (self.run.code, self.run);
+        let kept = |slot: &usize| !code.first.iter().any(|i| i.to == *slot);
+        for slot in (0..code.places.len()).filter(kept) {
+            let (first, n) = match code.places[slot] {
+                Place::Full(_, before) => (-(before as isize), run.pitch()),
+                Place::Row(_) => (0, run.row_pitch()),
+                Place::Number(_) | Place::Output(_) | Place::Shared => continue,
+            };
+            // SAFETY: the register of the slot, as long as it is.
+            poison(unsafe { slice_mut(self.home[slot].wrapping_offset(first), n) });
+        }
+        for &(_, stage) in &self.stages {
+            // SAFETY: the memory of an output that is written when the tile has been read.
+            poison(unsafe { slice_mut(stage, run.pitch()) });
+        }
     }
 
     /// The first element of a tile.
