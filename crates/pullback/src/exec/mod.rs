@@ -1,6 +1,8 @@
 //! Graphs as plans: which kernels run in which order over which memory, decided once; run many times.
 
 mod epilogue;
+#[cfg(test)]
+pub(crate) mod fault;
 pub(crate) mod fused;
 mod lower;
 mod order;
@@ -10,6 +12,8 @@ mod run;
 mod statistics;
 mod storage;
 
+#[cfg(test)]
+mod random;
 #[cfg(test)]
 mod tests;
 
@@ -51,8 +55,13 @@ impl Plan {
         program.join_epilogues();
         let order = order::choose(&program);
         program.reorder(&order);
+        #[cfg(test)]
+        fault::in_program(&mut program);
         let order: Vec<usize> = (0..order.len()).collect();
-        let storage = Storage::new(&program, &Liveness::new(&program, &order), given);
+        #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
+        let mut storage = Storage::new(&program, &Liveness::new(&program, &order), given);
+        #[cfg(test)]
+        fault::in_storage(&mut storage, &program);
         Plan { program, storage, frames: Mutex::new(Vec::new()) }
     }
 

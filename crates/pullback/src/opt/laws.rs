@@ -9,7 +9,8 @@ use crate::graph::trace_leaves;
 use crate::ops::Sample;
 use crate::prelude::*;
 use crate::tensor::bind;
-use programs::{aval, program, shrunk, wrong};
+pub(crate) use programs::{Dice, shrunk};
+use programs::{aval, program, wrong};
 
 /// How close two results have to be.
 #[derive(Clone, Copy)]

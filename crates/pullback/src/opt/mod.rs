@@ -24,7 +24,7 @@ mod trim;
 mod unroll;
 
 #[cfg(test)]
-mod laws;
+pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
@@ -139,6 +139,8 @@ impl Graph {
         if let Some(limit) = options.memory.filter(|&limit| measure::peak(&best) > limit) {
             best = under(limit, &best, &mut report);
         }
+        #[cfg(test)]
+        crate::exec::fault::in_graph(&mut best);
         report.after = best.statistics();
         (best, report)
     }

@@ -17,6 +17,8 @@ mod run;
 pub(crate) mod view;
 
 #[cfg(test)]
+mod fault;
+#[cfg(test)]
 mod shifts;
 #[cfg(test)]
 mod tests;
@@ -130,7 +132,8 @@ impl Program {
         let layout = if fits { layout::layout(graph, &operands, &members) } else { None };
         let program = layout.and_then(|layout| {
             let spans = geometry::spans(&layout);
-            let code = match layout.dtype {
+            #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
+            let mut code = match layout.dtype {
                 DType::F64 => AnyCode::F64(code::assemble(
                     lower::lower(graph, &operands, &members, &layout, spans)?,
                     spans,
@@ -148,7 +151,10 @@ impl Program {
             let full = graph.outputs.iter().zip(&outputs);
             let full = full.map(|(at, o)| o.dtype.is_float() && level(at) == Some(Level::Full)).collect();
             let columns = layout.levels.contains(&Level::Columns);
-            let geometry = Geometry::new(&layout, columns);
+            #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
+            let mut geometry = Geometry::new(&layout, columns);
+            #[cfg(test)]
+            fault::in_program(&mut code, &mut geometry);
             let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();
             Some(Program { code, geometry, inputs: graph.inputs.clone(), outputs, strides, full })
         });

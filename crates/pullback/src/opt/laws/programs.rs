@@ -5,7 +5,7 @@ use crate::ops::{Aval, Op};
 use crate::prelude::*;
 
 /// A stream of numbers for choices (splitmix64).
-pub(super) struct Dice(pub u64);
+pub(crate) struct Dice(pub u64);
 
 impl Dice {
     pub fn roll(&mut self, n: usize) -> usize {
@@ -137,7 +137,7 @@ pub(super) fn program(seed: u64, exact: bool, x: &[Tensor]) -> Vec<Tensor> {
 }
 
 /// A smaller graph that fails too: fewer outputs, fewer operations, nothing that could be left out.
-pub(super) fn shrunk(graph: &Graph, fails: &dyn Fn(&Graph) -> bool) -> Graph {
+pub(crate) fn shrunk(graph: &Graph, fails: &dyn Fn(&Graph) -> bool) -> Graph {
     let mut graph = graph.clone();
     loop {
         let Some(smaller) = smaller(&graph).into_iter().find(|g| fails(g)) else { return graph };
