@@ -29,6 +29,8 @@ pub(crate) enum Fault {
     SwappedRegisters,
     /// Fused groups: a register that holds another value.
     StaleRegister,
+    /// Fused groups: two values that are needed together in one register.
+    SharedRegister,
     /// Fused groups: what belongs to each tile is read for the first one alone.
     ReadOnce,
     /// Fused groups: a result that is not stored.
@@ -55,8 +57,6 @@ pub(crate) enum Fault {
     FreedEarly,
     /// Planner: a result in the place of a value that is still needed.
     OverwrittenValue,
-    /// Planner: a result in the place of an input whose elements are read again for others.
-    WrongAlias,
 }
 
 impl Fault {
@@ -72,6 +72,7 @@ impl Fault {
             ReversedParts,
             SwappedRegisters,
             StaleRegister,
+            SharedRegister,
             ReadOnce,
             MissingStore,
             MissingAccumulation,
@@ -85,7 +86,6 @@ impl Fault {
             SwappedResults,
             FreedEarly,
             OverwrittenValue,
-            WrongAlias,
         ]
     };
 }
@@ -223,20 +223,18 @@ pub(super) fn in_storage(storage: &mut Storage, program: &Program) {
                 storage.frees[at - 1].push(r);
             }
         }
+        if fault != Fault::OverwrittenValue {
+            continue;
+        }
         let taken = |r: usize| storage.over[at].iter().any(|(_, result)| *result == r);
         let alias = kernel.operands.iter().enumerate().find_map(|(k, operand)| {
             let Root::Register(r) = operand.root else { return None };
             let mut results = kernel.results.clone();
             let result = results.find(|&x| program.registers[x] == operand.aval && !taken(x))?;
             let escapes = program.outputs.iter().any(|o| o.root == Root::Register(r));
-            let fits = operand.window.is_none() && r >= program.donated.len() && !escapes;
-            let wrong = match fault {
-                Fault::OverwrittenValue => reads_again(r),
-                Fault::WrongAlias => matches!(kernel.work, Work::Fused(_)) && !reads_again(r),
-                _ => false,
-            };
+            let fits = program.registers[r] == operand.aval && r >= program.donated.len() && !escapes;
             let once = kernel.reads().filter(|&x| x == r).count() == 1;
-            (fits && wrong && once).then_some((k, result))
+            (fits && once && reads_again(r)).then_some((k, result))
         });
         if let Some(alias) = alias {
             storage.over[at].push(alias);

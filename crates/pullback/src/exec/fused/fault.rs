@@ -46,6 +46,19 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
                 }
             }
         }
+        Fault::SharedRegister => {
+            for i in code.tile.iter().filter(|i| matches!(i.action, Action::Map(Loops::Two { .. }))) {
+                let [a, b] = [i.x[0].slot, i.x[1].slot];
+                let both = (code.places.get(a), code.places.get(b));
+                if let (Some(&Place::Full(first, before)), Some(&Place::Full(second, own))) = both
+                    && first != second
+                    && before == own
+                {
+                    code.places[b] = code.places[a];
+                    return;
+                }
+            }
+        }
         Fault::ReadOnce if !code.shifted => {
             let whole = |a: &Action<F>| matches!(a, Action::Load(l) if code.loads[*l].reach == Reach::Full);
             if let Some(k) = code.tile.iter().position(|i| whole(&i.action)) {
