@@ -35,11 +35,13 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
             let mut seen: Vec<usize> = Vec::new();
             for i in code.tile.iter_mut() {
                 let x = i.x[0];
-                if matches!(i.action, Action::Map(_)) && x.level == Level::Full && full(x.slot) {
-                    if let Some(&other) = seen.iter().rev().find(|&&s| s != x.slot) {
-                        i.x[0].slot = other;
-                        return;
-                    }
+                if matches!(i.action, Action::Map(_))
+                    && x.level == Level::Full
+                    && full(x.slot)
+                    && let Some(&other) = seen.iter().rev().find(|&&s| s != x.slot)
+                {
+                    i.x[0].slot = other;
+                    return;
                 }
                 if i.level == Level::Full && full(i.to) {
                     seen.push(i.to);
