@@ -55,7 +55,7 @@ pub use lanes::Lanes;
 pub use native::native;
 pub use plain::Single;
 pub use real::Real;
-pub use tape::{Position, Recording, Tape, Taped, external, free_tapes, record};
+pub use tape::{Position, Recording, Tape, Taped, external, free_tapes, gradient_at, record};
 pub use taylor::Taylor;
 pub use var::Var;
 pub use wide::{WideDual, directions};

@@ -23,7 +23,7 @@ impl Drop for Idle {
 }
 
 /// Puts a tape in the place of the latest one; the one that was there.
-#[inline]
+#[inline(always)]
 fn exchange(slot: usize, tape: Option<Box<dyn Any>>) -> Option<Box<dyn Any>> {
     let tape = tape.map(|tape| NonNull::from(Box::leak(tape)));
     let before = LATEST.with(|latest| latest[slot].replace(tape));
@@ -48,14 +48,26 @@ fn search<T: Taped>() -> Box<Tape<T>> {
     found.unwrap_or_default()
 }
 
-/// Runs `f` with a tape whose memory is warm from an earlier call on this thread, if there was one.
-pub(in crate::scalar) fn with_idle_tape<T: Taped, R>(f: impl FnOnce(&mut Tape<T>) -> R) -> R {
+/// A tape whose memory is warm from an earlier call on this thread, if there was one.
+#[inline(always)]
+pub(super) fn take_idle_tape<T: Taped>() -> Box<Tape<T>> {
     let latest = exchange(T::SLOT, None).and_then(|tape| tape.downcast::<Tape<T>>().map_err(keep).ok());
-    let mut tape = latest.unwrap_or_else(search);
-    let result = f(&mut tape);
+    latest.unwrap_or_else(search)
+}
+
+/// Keeps a tape for the next call.
+#[inline(always)]
+pub(super) fn keep_idle_tape<T: Taped>(tape: Box<Tape<T>>) {
     if let Some(other) = exchange(T::SLOT, Some(tape)) {
         keep(other);
     }
+}
+
+/// Runs `f` with a tape whose memory is warm from an earlier call on this thread, if there was one.
+pub(in crate::scalar) fn with_idle_tape<T: Taped, R>(f: impl FnOnce(&mut Tape<T>) -> R) -> R {
+    let mut tape = take_idle_tape();
+    let result = f(&mut tape);
+    keep_idle_tape(tape);
     result
 }
 

@@ -1,5 +1,6 @@
 //! Reverse mode: the tape, on which operations on variables leave what the derivatives need.
 
+mod few;
 mod idle;
 mod many;
 mod preaccumulate;
@@ -7,6 +8,7 @@ pub(in crate::scalar) mod slot;
 mod store;
 mod sweep;
 
+pub use few::gradient_at;
 pub(super) use idle::with_idle_tape;
 pub use idle::{free_tapes, record};
 pub(in crate::scalar) use many::Gather;

@@ -198,7 +198,7 @@ impl Slot {
         of: Cell::new(TypeId::of::<()>()),
     };
 
-    #[inline]
+    #[inline(always)]
     fn swap(&self, other: &Slot) {
         self.at.swap(&other.at);
         self.end.swap(&other.end);
@@ -206,6 +206,16 @@ impl Slot {
         self.thirds.swap(&other.thirds);
         self.owner.swap(&other.owner);
         self.of.swap(&other.of);
+    }
+
+    #[inline(always)]
+    fn set(&self, other: &Slot) {
+        self.at.set(other.at.get());
+        self.end.set(other.end.get());
+        self.origin.set(other.origin.get());
+        self.thirds.set(other.thirds.get());
+        self.owner.set(other.owner.get());
+        self.of.set(other.of.get());
     }
 
     fn node(&self) -> u32 {
@@ -217,7 +227,7 @@ impl Slot {
     }
 
     /// Sets where records go, given for the nodes alone as the store does.
-    #[inline]
+    #[inline(always)]
     fn set_room<T>(&self, room: Room<T>) {
         let generation = self.at.get() >> 32 << 32;
         self.origin.set(room.records.cast::<u8>().wrapping_sub(offset::<Record<T>>(generation)));
@@ -238,7 +248,14 @@ thread_local! {
 
 #[inline(always)]
 fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
-    ALL.with(|all| f(&all[T::SLOT]))
+    // SAFETY: the slots have no destructor, so that they are there for as long as their thread, which `f` does not leave.
+    f(unsafe { &*here::<T>() })
+}
+
+/// The slot of a type, out of the closure that thread-local variables ask for: that is not put in line if it is long.
+#[inline(always)]
+fn here<T: Taped>() -> *const Slot {
+    ALL.with(|all| &raw const all[T::SLOT])
 }
 
 /// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread; the node in the low half, the generation in the high, as in `a`
@@ -329,27 +346,45 @@ impl<T: Taped> Installed<T> {
     /// be dropped in the opposite order of their creation.
     #[inline]
     pub unsafe fn new(store: *mut Store<T>, generation: u32) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { Self::with_inputs(store, generation, 0) }
+    }
+
+    /// As [`new`](Self::new), with the nodes `1..=inputs` taken for inputs.
+    ///
+    /// # Safety
+    /// The same.
+    #[inline(always)]
+    pub unsafe fn with_inputs(store: *mut Store<T>, generation: u32, inputs: u32) -> Self {
+        let first = 1 + inputs;
         let here = Slot {
             owner: Cell::new(store.cast()),
             of: Cell::new(TypeId::of::<T>()),
-            at: Cell::new(u64::from(generation) << 32 | 1),
+            at: Cell::new(u64::from(generation) << 32 | u64::from(first)),
             ..Slot::EMPTY
         };
         // SAFETY: by the caller's promise the store is there, and nobody else looks at it.
-        here.set_room(unsafe { (*store).start(1) });
+        here.set_room(unsafe { (*store).start(first) });
         slot::<T, _>(|slot| slot.swap(&here));
         Installed { store, previous: here }
     }
 
     /// Runs `f` on the slot, if this is the tape in it.
     pub fn with<R>(&self, f: impl FnOnce(&SlotView<'_, T>) -> R) -> R {
-        slot::<T, _>(|slot| {
-            assert!(
-                slot.owner.get() == self.store.cast(),
-                "this tape is not recording: another one was started inside"
-            );
-            f(&SlotView { slot, store: self.store })
-        })
+        f(&self.view())
+    }
+
+    /// The slot, if this is the tape in it.
+    #[inline(always)]
+    pub fn view(&self) -> SlotView<'_, T> {
+        let slot = here::<T>();
+        // SAFETY: the slots are there for as long as their thread, which the guard does not leave.
+        let slot = unsafe { &*slot };
+        assert!(
+            slot.owner.get() == self.store.cast(),
+            "this tape is not recording: another one was started inside"
+        );
+        SlotView { slot, store: self.store }
     }
 
     pub fn generation(&self) -> u32 {
@@ -358,8 +393,10 @@ impl<T: Taped> Installed<T> {
 }
 
 impl<T: Taped> Drop for Installed<T> {
+    #[inline(always)]
     fn drop(&mut self) {
-        slot::<T, _>(|slot| slot.swap(&self.previous));
+        // What is in the slot is not read: it was written in other pieces just now, and the processor would wait for them.
+        slot::<T, _>(|slot| slot.set(&self.previous));
     }
 }
 

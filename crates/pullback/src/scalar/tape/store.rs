@@ -152,7 +152,7 @@ impl<T> Store<T> {
     }
 
     /// Forgets all records; the place for new ones, of which the first is that of `node`.
-    #[inline]
+    #[inline(always)]
     pub fn start(&mut self, node: u32) -> Room<T> {
         self.first = node;
         self.many.clear();
@@ -200,7 +200,7 @@ impl<T> Store<T> {
     }
 
     /// The chunk of the `k`-th record.
-    #[inline]
+    #[inline(always)]
     fn room(&self, k: usize) -> Room<T> {
         let chunk = &self.chunks[k / CHUNK];
         let first = self.first + (k - k % CHUNK) as u32;
