@@ -1,9 +1,11 @@
-//! Bundle adjustment: the sparse Jacobian of the reprojection errors, from one compiled Jacobian of an observation.
+//! Bundle adjustment: reprojection errors, and their sparse Jacobian from one compiled Jacobian of an observation.
 
+use super::CACHED;
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Function, Real};
+use pullback::scalar::{Function, Lanes, Real, native};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use std::cell::OnceCell;
 
 const CAMERA: usize = 11;
 const POINT: usize = 3;
@@ -23,15 +25,18 @@ struct Input {
     feat: [f64; 2],
 }
 
+#[inline(always)]
 fn dot<T: Real>(a: [T; 3], b: [T; 3]) -> T {
     a[0] * b[0] + a[1] * b[1] + a[2] * b[2]
 }
 
+#[inline(always)]
 fn cross<T: Real>(a: [T; 3], b: [T; 3]) -> [T; 3] {
     [a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]]
 }
 
 /// `x` turned about the axis `r` by the angle `|r|`, by Rodrigues' formula.
+#[inline(always)]
 fn rotated<T: Real>(r: [T; 3], x: [T; 3]) -> [T; 3] {
     let square = dot(r, r);
     if square == 0.0 {
@@ -49,6 +54,7 @@ fn rotated<T: Real>(r: [T; 3], x: [T; 3]) -> [T; 3] {
 
 /// The error of one observation: camera (rotation, centre, focal length, principal point, two radial distortions), point, weight,
 /// and where the point was seen.
+#[inline(always)]
 fn reprojection<T: Real>(x: &[T]) -> [T; 2] {
     let (centre, point, weight, seen) = (&x[3..6], &x[CAMERA..], x[VARIABLES - 1], &x[VARIABLES..]);
     let p = rotated([x[0], x[1], x[2]], std::array::from_fn(|k| point[k] - centre[k]));
@@ -70,6 +76,8 @@ struct Problem {
     points: Vec<[f64; POINT]>,
     weights: Vec<f64>,
     features: Vec<[f64; 2]>,
+    /// The camera and the point of each observation.
+    sees: Vec<(usize, usize)>,
 }
 
 impl Problem {
@@ -79,17 +87,14 @@ impl Problem {
             points: vec![input.x; input.m],
             weights: vec![input.w; input.p],
             features: vec![input.feat; input.p],
+            sees: (0..input.p).map(|i| (i % input.n, i % input.m)).collect(),
         }
     }
 
-    /// The camera and the point of an observation.
-    fn sees(&self, observation: usize) -> (usize, usize) {
-        (observation % self.cameras.len(), observation % self.points.len())
-    }
-
     /// What the error of an observation depends on.
+    #[inline(always)]
     fn inputs(&self, observation: usize) -> [f64; INPUTS] {
-        let (camera, point) = self.sees(observation);
+        let (camera, point) = self.sees[observation];
         let mut x = [0.0; INPUTS];
         x[..CAMERA].copy_from_slice(&self.cameras[camera]);
         x[CAMERA..CAMERA + POINT].copy_from_slice(&self.points[point]);
@@ -98,75 +103,100 @@ impl Problem {
         x
     }
 
+    /// The error of each observation, several of them at a time in the lanes of vectors.
+    #[inline(always)]
+    fn reprojections(&self, errors: &mut [[f64; 2]]) {
+        for (g, errors) in errors.chunks_mut(LANES).enumerate() {
+            let mut x = [Lanes([0.0; LANES]); INPUTS];
+            for lane in 0..LANES {
+                // The last group is filled up with its last observation.
+                let inputs = self.inputs(g * LANES + lane.min(errors.len() - 1));
+                for k in 0..INPUTS {
+                    x[k].0[lane] = inputs[k];
+                }
+            }
+            let [u, v] = reprojection(&x);
+            for (lane, error) in errors.iter_mut().enumerate() {
+                *error = [u.0[lane], v.0[lane]];
+            }
+        }
+    }
+
     fn errors(&self, reprojections: &mut [[f64; 2]], weights: &mut [f64]) {
-        for (i, (error, weight)) in reprojections.iter_mut().zip(weights).enumerate() {
-            *error = reprojection(&self.inputs(i));
-            *weight = weight_error(&self.weights[i..][..1]);
+        native(
+            #[inline(always)]
+            || self.reprojections(reprojections),
+        );
+        for (error, &weight) in weights.iter_mut().zip(&self.weights) {
+            *error = weight_error(&[weight]);
         }
     }
 }
 
-/// The derivatives of one observation, compiled, and the memory of a matrix in compressed rows.
-struct Jacobian {
-    problem: Problem,
+/// Observations in a vector.
+const LANES: usize = 8;
+
+/// The derivatives of the two errors with respect to camera, point and weight, compiled.
+struct Derivatives {
     reprojection: Function,
     weight: Function,
+}
+
+impl Derivatives {
+    fn new(problem: &Problem) -> Self {
+        let reprojection = Function::record_at(reprojection, &problem.inputs(0));
+        let wanted = (0..2).flat_map(|row| (0..VARIABLES).map(move |k| row * INPUTS + k));
+        Derivatives {
+            reprojection: reprojection.jacobian_function().select(wanted),
+            weight: Function::record(weight_error, 1).gradient_function().select([0]),
+        }
+    }
+
+    /// Those of all observations, one after the other.
+    fn evaluate(&self, problem: &Problem, reprojections: &mut [f64], weights: &mut [f64]) {
+        /// Observations that are in the cache with their derivatives.
+        const GROUP: usize = CACHED / (4 * INPUTS);
+        let mut inputs = Vec::with_capacity(GROUP);
+        for (g, y) in reprojections.chunks_mut(2 * VARIABLES * GROUP).enumerate() {
+            let first = g * GROUP;
+            inputs.clear();
+            inputs.extend((first..first + y.len() / (2 * VARIABLES)).map(|i| problem.inputs(i)));
+            self.reprojection
+                .try_evaluate_many_into(inputs.as_flattened(), y)
+                .expect("the cameras are copies of one, so that all are in the branch of the first");
+        }
+        self.weight.try_evaluate_many_into(&problem.weights, weights).expect("there is no branch");
+    }
+}
+
+/// A matrix in compressed rows.
+struct Matrix {
     rows: Vec<u32>,
     columns: Vec<u32>,
     values: Vec<f64>,
 }
 
-impl Jacobian {
-    fn new(problem: Problem) -> Self {
-        let p = problem.weights.len();
-        let all = Function::record_at(reprojection, &problem.inputs(0));
-        let wanted = (0..2).flat_map(|row| (0..VARIABLES).map(move |k| row * INPUTS + k));
-        Jacobian {
-            reprojection: all.jacobian_function().select(wanted),
-            weight: Function::record(weight_error, 1).gradient_function().select([0]),
-            rows: vec![0; 3 * p + 1],
-            columns: vec![0; (2 * VARIABLES + 1) * p],
-            values: vec![0.0; (2 * VARIABLES + 1) * p],
-            problem,
-        }
+/// Two rows for each observation, over its camera, its point and its weight; then a row for each weight.
+fn jacobian(problem: &Problem, derivatives: &Derivatives) -> Matrix {
+    let p = problem.weights.len();
+    let first_point = CAMERA * problem.cameras.len();
+    let first_weight = first_point + POINT * problem.points.len();
+    let entries = (2 * VARIABLES + 1) * p;
+    let mut values = vec![0.0; entries];
+    let (reprojections, weights) = values.split_at_mut(2 * VARIABLES * p);
+    derivatives.evaluate(problem, reprojections, weights);
+    let mut columns = Vec::with_capacity(entries);
+    for (i, &(camera, point)) in problem.sees.iter().enumerate() {
+        let mut row = [(first_weight + i) as u32; VARIABLES];
+        (0..CAMERA).for_each(|k| row[k] = (CAMERA * camera + k) as u32);
+        (0..POINT).for_each(|k| row[CAMERA + k] = (first_point + POINT * point + k) as u32);
+        columns.extend_from_slice(&row);
+        columns.extend_from_slice(&row);
     }
-
-    /// Two rows for each observation, over its camera, its point and its weight; then a row for each weight.
-    fn fill(&mut self) {
-        /// Observations whose inputs fit the cache.
-        const GROUP: usize = 1024;
-        let problem = &self.problem;
-        let p = problem.weights.len();
-        let first_point = CAMERA * problem.cameras.len();
-        let first_weight = first_point + POINT * problem.points.len();
-        let (entries, weight_entries) = self.values.split_at_mut(2 * VARIABLES * p);
-        let mut inputs = Vec::with_capacity(GROUP);
-        for (g, entries) in entries.chunks_mut(2 * VARIABLES * GROUP).enumerate() {
-            let observations = g * GROUP..g * GROUP + entries.len() / (2 * VARIABLES);
-            inputs.clear();
-            inputs.extend(observations.clone().map(|i| problem.inputs(i)));
-            self.reprojection
-                .try_evaluate_many_into(inputs.as_flattened(), entries)
-                .expect("all cameras are turned");
-            for i in observations {
-                let (camera, point) = problem.sees(i);
-                let columns = &mut self.columns[2 * VARIABLES * i..][..2 * VARIABLES];
-                let (row, same) = columns.split_at_mut(VARIABLES);
-                (0..CAMERA).for_each(|k| row[k] = (CAMERA * camera + k) as u32);
-                (0..POINT).for_each(|k| row[CAMERA + k] = (first_point + POINT * point + k) as u32);
-                row[VARIABLES - 1] = (first_weight + i) as u32;
-                same.copy_from_slice(row);
-                self.rows[2 * i] = (2 * VARIABLES * i) as u32;
-                self.rows[2 * i + 1] = ((2 * i + 1) * VARIABLES) as u32;
-            }
-        }
-        self.weight.try_evaluate_many_into(&problem.weights, weight_entries).expect("there is no branch");
-        for i in 0..p {
-            self.columns[2 * VARIABLES * p + i] = (first_weight + i) as u32;
-            self.rows[2 * p + i] = (2 * VARIABLES * p + i) as u32;
-        }
-        self.rows[3 * p] = ((2 * VARIABLES + 1) * p) as u32;
-    }
+    columns.extend((0..p).map(|i| (first_weight + i) as u32));
+    let long = (0..2 * p).map(|row| (VARIABLES * row) as u32);
+    let short = (0..=p).map(|row| (2 * VARIABLES * p + row) as u32);
+    Matrix { rows: long.chain(short).collect(), columns, values }
 }
 
 #[derive(Serialize)]
@@ -202,24 +232,27 @@ fn ends<T: Copy>(x: &[T]) -> Vec<T> {
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let parsed: Input = parse(input)?;
     let p = parsed.p;
+    let problem = Problem::new(&parsed);
     match function {
         "objective" => measure(
             input,
-            || (Problem::new(&parsed), vec![[0.0; 2]; p], vec![0.0; p]),
-            |(problem, reprojections, weights)| problem.errors(reprojections, weights),
-            |(_, reprojections, weights), ()| Objective {
+            || (vec![[0.0; 2]; p], vec![0.0; p]),
+            |(reprojections, weights)| problem.errors(reprojections, weights),
+            |(reprojections, weights), ()| Objective {
                 reproj_error: Reprojections { elements: reprojections[0], repeated: p },
                 w_err: Weights { element: weights[0], repeated: p },
             },
         ),
         "jacobian" => measure(
             input,
-            || Jacobian::new(Problem::new(&parsed)),
-            Jacobian::fill,
-            |jacobian, ()| Sparse {
-                rows: ends(&jacobian.rows),
-                cols: ends(&jacobian.columns),
-                vals: ends(&jacobian.values),
+            || (OnceCell::new(), None),
+            |(derivatives, matrix)| {
+                let derivatives = derivatives.get_or_init(|| Derivatives::new(&problem));
+                *matrix = Some(jacobian(&problem, derivatives));
+            },
+            |(_, matrix), ()| {
+                let Matrix { rows, columns, values } = matrix.as_ref().expect("there was a run");
+                Sparse { rows: ends(rows), cols: ends(columns), vals: ends(values) }
             },
         ),
         _ => unknown(function),

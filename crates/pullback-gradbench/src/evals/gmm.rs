@@ -1,5 +1,6 @@
 //! The log posterior of a mixture of Gaussians, on tensors.
 
+use super::{CACHED, matrix, rows};
 use crate::protocol::{Outcome, measure, parse, unknown};
 use pullback::{Tensor, Tree, compile, grad};
 use serde::{Deserialize, Serialize};
@@ -37,9 +38,6 @@ struct Group {
     l: Tensor,
 }
 
-/// Numbers in a product that is small enough to stay in the cache from one operation to the next.
-const CACHED: usize = 1 << 16;
-
 impl Parameters {
     fn new(input: &Input) -> Self {
         let d = input.d;
@@ -69,10 +67,6 @@ struct Mixture {
     places: Tensor,
     m: f64,
     gamma: f64,
-}
-
-fn matrix(rows: &[Vec<f64>], columns: usize) -> Tensor {
-    Tensor::from_slice(&rows.concat(), [rows.len(), columns])
 }
 
 /// The logarithm of the gamma function at multiples of 1/2.
@@ -150,44 +144,6 @@ impl Mixture {
     }
 }
 
-/// The same on plain numbers.
-fn plain(input: &Input, mixture: &Mixture) -> f64 {
-    let (d, n) = (input.d, input.n as f64);
-    let log_sum_exp = |x: &[f64]| {
-        let top = x.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        x.iter().map(|x| (x - top).exp()).sum::<f64>().ln() + top
-    };
-    let diagonals: Vec<Vec<f64>> = input.q.iter().map(|q| q.iter().map(|q| q.exp()).collect()).collect();
-    let sums: Vec<f64> = input.q.iter().map(|q| q.iter().sum()).collect();
-    let mut beta = vec![0.0; input.k];
-    let (mut centred, mut z) = (vec![0.0; d], vec![0.0; d]);
-    let mut total = 0.0;
-    for x in &input.x {
-        for c in 0..input.k {
-            for j in 0..d {
-                centred[j] = x[j] - input.mu[c][j];
-                z[j] = diagonals[c][j] * centred[j];
-            }
-            let mut below = input.l[c].as_slice();
-            for column in 0..d {
-                let (these, rest) = below.split_at(d - column - 1);
-                for (z, l) in z[column + 1..].iter_mut().zip(these) {
-                    *z += l * centred[column];
-                }
-                below = rest;
-            }
-            beta[c] = input.alpha[c] + sums[c] - 0.5 * z.iter().map(|z| z * z).sum::<f64>();
-        }
-        total += log_sum_exp(&beta);
-    }
-    let squares = |rows: &[Vec<f64>]| rows.iter().flatten().map(|v| v * v).sum::<f64>();
-    let prior = input.m * sums.iter().sum::<f64>()
-        - 0.5 * input.gamma * input.gamma * (squares(&diagonals) + squares(&input.l));
-    total - n * log_sum_exp(&input.alpha) - n * d as f64 / 2.0 * (2.0 * PI).ln()
-        + prior
-        + input.k as f64 * mixture.normalisation()
-}
-
 #[derive(Serialize)]
 struct Gradient {
     alpha: Vec<f64>,
@@ -196,25 +152,19 @@ struct Gradient {
     l: Vec<Vec<f64>>,
 }
 
-fn rows(x: &Tensor) -> Vec<Vec<f64>> {
-    let flat = x.to_vec::<f64>();
-    (0..x.shape()[0]).map(|k| flat[k * x.shape()[1]..][..x.shape()[1]].to_vec()).collect()
-}
-
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let parsed: Input = parse(input)?;
     let mixture = Mixture::new(&parsed);
     match function {
-        "objective" => measure(input, || (), |()| plain(&parsed, &mixture), |_, y| y),
+        "objective" => measure(
+            input,
+            || (compile(|p: &Parameters| mixture.log_posterior(p)), Parameters::new(&parsed)),
+            |(posterior, parameters)| posterior.call(parameters),
+            |_, y| y.item(),
+        ),
         "jacobian" => measure(
             input,
-            || {
-                let parameters = Parameters::new(&parsed);
-                let gradient = compile(grad(|p: &Parameters| mixture.log_posterior(p)));
-                // The first call compiles.
-                gradient.call(&parameters);
-                (gradient, parameters)
-            },
+            || (compile(grad(|p: &Parameters| mixture.log_posterior(p))), Parameters::new(&parsed)),
             |(gradient, parameters)| gradient.call(parameters),
             |_, g| {
                 let all = |part: fn(&Group) -> &Tensor| g.groups.iter().flat_map(|g| rows(part(g))).collect();

@@ -1,4 +1,5 @@
-//! Hand tracking: distances of a posed hand from measured points, differentiated by dual numbers with all tangents at once.
+//! Hand tracking: distances of a posed hand from measured points, differentiated by dual numbers with all tangents at once. Every bone
+//! moves every vertex, by weights of which many are zero; as in the other tools, none is left out for that.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
 use pullback::scalar::{Dual, Real, native};
@@ -78,23 +79,16 @@ fn axis_angle<T: Real>(r: [T; 3]) -> [[T; 3]; 3] {
     ]
 }
 
+/// Vertices that a bone moves one after the other: their positions, and the bone's matrix, stay in the first cache.
+const TOGETHER: usize = 16;
+
 struct Hand {
     model: Model,
-    /// The bones that move each vertex, with their weights: those that are not zero.
-    moved_by: Vec<Vec<(usize, f64)>>,
     correspondences: Vec<usize>,
     points: Vec<[f64; 3]>,
 }
 
 impl Hand {
-    fn new(data: Data) -> Self {
-        let Data { correspondences, points, model } = data;
-        let not_zero = |weights: &Vec<f64>| {
-            weights.iter().copied().enumerate().filter(|&(_, weight)| weight != 0.0).collect()
-        };
-        Hand { moved_by: model.weights.iter().map(not_zero).collect(), model, correspondences, points }
-    }
-
     /// The angles of each bone. The hand itself takes six numbers, each finger four: two for its first bone, and one for the others.
     fn angles<T: Real>(&self, theta: &[T]) -> Vec<[T; 3]> {
         let mut angles = vec![[T::constant(0.0); 3]; self.model.parents.len()];
@@ -129,94 +123,94 @@ impl Hand {
     /// Where the vertices are.
     #[inline(always)]
     fn positions<T: Real>(&self, theta: &[T]) -> Vec<[T; 3]> {
+        let Model { base_positions, weights, is_mirrored, .. } = &self.model;
         let transforms = self.transforms(theta);
         let rotation = axis_angle([theta[0], theta[1], theta[2]]);
-        let mut positions = Vec::with_capacity(self.moved_by.len());
-        // A loop: a closure of this length would be called, and compiled for every processor.
-        for (base, moved_by) in self.model.base_positions.iter().zip(&self.moved_by) {
-            let mut at = [T::constant(0.0); 3];
-            for &(bone, weight) in moved_by {
-                let base = base.map(|v| v * weight);
-                for (at, row) in at.iter_mut().zip(&transforms[bone]) {
-                    *at += row[0] * base[0] + row[1] * base[1] + row[2] * base[2] + row[3] * base[3];
+        let mut positions = vec![[T::constant(0.0); 3]; base_positions.len()];
+        // Loops: closures of this length would be called, and compiled for every processor.
+        for (k, positions) in positions.chunks_mut(TOGETHER).enumerate() {
+            let (bases, weights) = (&base_positions[k * TOGETHER..], &weights[k * TOGETHER..]);
+            for (bone, transform) in transforms.iter().enumerate() {
+                for ((at, base), weights) in positions.iter_mut().zip(bases).zip(weights) {
+                    let base = base.map(|v| v * weights[bone]);
+                    for (at, row) in at.iter_mut().zip(transform) {
+                        *at += row[0] * base[0] + row[1] * base[1] + row[2] * base[2] + row[3] * base[3];
+                    }
                 }
             }
-            if self.model.is_mirrored {
-                at[0] = -at[0];
+            for at in positions {
+                if *is_mirrored {
+                    at[0] = -at[0];
+                }
+                let mut turned = [T::constant(0.0); 3];
+                for (k, row) in rotation.iter().enumerate() {
+                    turned[k] = row[0] * at[0] + row[1] * at[1] + row[2] * at[2] + theta[3 + k];
+                }
+                *at = turned;
             }
-            let mut turned = [T::constant(0.0); 3];
-            for (k, row) in rotation.iter().enumerate() {
-                turned[k] = row[0] * at[0] + row[1] * at[1] + row[2] * at[2] + theta[3 + k];
-            }
-            positions.push(turned);
         }
         positions
     }
-}
 
-/// The distances of the measured points, three numbers each, from the vertices or from places on the triangles that they correspond to.
-struct Residuals<'a, T> {
-    hand: &'a Hand,
-    theta: &'a [T],
-    us: &'a [[T; 2]],
-}
-
-impl<T: Real> Residuals<'_, T> {
+    /// The distances of the measured points, three numbers each, from the vertices or from places on the triangles that they
+    /// correspond to, in their order.
     #[inline(always)]
-    fn run(self) -> Vec<[T; 3]> {
-        let Residuals { hand, theta, us } = self;
-        let at = hand.positions(theta);
-        let mut residuals = Vec::with_capacity(hand.points.len());
-        for (i, (&to, point)) in hand.correspondences.iter().zip(&hand.points).enumerate() {
-            let mut residual = [T::constant(0.0); 3];
+    fn residuals<T: Real>(&self, theta: &[T], us: &[[T; 2]], mut visit: impl FnMut(usize, T)) {
+        let at = self.positions(theta);
+        for (i, (&to, point)) in self.correspondences.iter().zip(&self.points).enumerate() {
             if us.is_empty() {
-                (0..3).for_each(|k| residual[k] = -at[to][k] + point[k]);
-            } else {
-                let [a, b, c] = hand.model.triangles[to].map(|vertex| &at[vertex]);
-                let [u, v] = us[i];
-                let w = -(u + v) + 1.0;
-                (0..3).for_each(|k| residual[k] = -(u * a[k] + v * b[k] + w * c[k]) + point[k]);
+                for k in 0..3 {
+                    visit(3 * i + k, -at[to][k] + point[k]);
+                }
+                continue;
             }
-            residuals.push(residual);
+            let [a, b, c] = self.model.triangles[to].map(|vertex| &at[vertex]);
+            let [u, v] = us[i];
+            let w = -(u + v) + 1.0;
+            for k in 0..3 {
+                visit(3 * i + k, -(u * a[k] + v * b[k] + w * c[k]) + point[k]);
+            }
         }
-        residuals
     }
 }
 
+type Number = Dual<f64, TANGENTS>;
+
 pub fn run(function: &str, input: &RawValue) -> Outcome {
-    let Input { theta, us, data } = parse(input)?;
-    let hand = Hand::new(data);
+    let Input { theta, us, data: Data { correspondences, points, model } } = parse(input)?;
+    let hand = Hand { model, correspondences, points };
+    let n = 3 * hand.points.len();
+    // Without places on triangles there are no tangents of theirs.
     let skipped = if us.is_empty() { 2 } else { 0 };
     match function {
         "objective" => measure(
             input,
-            || (),
-            |()| {
+            || vec![0.0; n],
+            |residuals| {
                 native(
                     #[inline(always)]
-                    || Residuals { hand: &hand, theta: &theta, us: &us }.run(),
+                    || hand.residuals(&theta, &us, |k, r| residuals[k] = r),
                 )
             },
-            |_, r| r.into_iter().flatten().collect::<Vec<_>>(),
+            |residuals, ()| residuals.clone(),
         ),
         "jacobian" => measure(
             input,
             || {
-                type Number = Dual<f64, TANGENTS>;
                 let theta: Vec<Number> =
                     theta.iter().enumerate().map(|(k, &t)| Dual::variable(t, 2 + k)).collect();
                 // Each residual depends on its own two only, so all of the first kind share a tangent.
                 let us: Vec<[Number; 2]> =
                     us.iter().map(|u| [Dual::variable(u[0], 0), Dual::variable(u[1], 1)]).collect();
-                (theta, us)
+                (theta, us, vec![[0.0; TANGENTS]; n])
             },
-            |(theta, us)| {
+            |(theta, us, jacobian)| {
                 native(
                     #[inline(always)]
-                    || Residuals { hand: &hand, theta, us }.run(),
+                    || hand.residuals(theta, us, |k, r| jacobian[k] = r.tangents()),
                 )
             },
-            |_, r| r.into_iter().flatten().map(|r| r.tangents()[skipped..].to_vec()).collect::<Vec<_>>(),
+            |(_, _, jacobian), ()| jacobian.iter().map(|row| row[skipped..].to_vec()).collect::<Vec<_>>(),
         ),
         _ => unknown(function),
     }

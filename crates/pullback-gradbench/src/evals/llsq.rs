@@ -1,9 +1,10 @@
 //! Least squares of a polynomial against the sign function: a compiled function of the coefficients and one place, summed over the places.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Function, Real};
+use pullback::scalar::{Function, Real, Total};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::cell::OnceCell;
 
 #[derive(Deserialize)]
 struct Input {
@@ -32,30 +33,34 @@ fn places(n: usize) -> impl Iterator<Item = [f64; 2]> {
     })
 }
 
+/// The coefficients, and the sums over all places, which are recorded in the first run.
+struct Sum {
+    x: Vec<f64>,
+    n: usize,
+    total: OnceCell<Total>,
+}
+
+impl Sum {
+    fn evaluate(&self, record: impl FnOnce(usize) -> Total) -> Vec<f64> {
+        let total = self.total.get_or_init(|| record(self.x.len()));
+        total.evaluate(&self.x, places(self.n).collect::<Vec<_>>().as_flattened())
+    }
+}
+
+fn cost(m: usize) -> Total {
+    Function::record(element, m + 2).total(m)
+}
+
+fn gradient(m: usize) -> Total {
+    Function::record(element, m + 2).gradient_function().select(0..m).total(m)
+}
+
 pub fn run(function: &str, input: &RawValue) -> Outcome {
     let Input { x, n } = parse(input)?;
-    let m = x.len();
+    let prepare = || Sum { x, n, total: OnceCell::new() };
     match function {
-        "primal" => measure(
-            input,
-            || x.clone(),
-            |x| {
-                let mut sum = 0.0;
-                for place in places(n) {
-                    x.truncate(m);
-                    x.extend(place);
-                    sum += element(x);
-                }
-                sum
-            },
-            |_, y| y,
-        ),
-        "gradient" => measure(
-            input,
-            || Function::record(element, m + 2).gradient_function().select(0..m).total(m),
-            |gradient| gradient.evaluate(&x, places(n).collect::<Vec<_>>().as_flattened()),
-            |_, g| g,
-        ),
+        "primal" => measure(input, prepare, |sum| sum.evaluate(cost), |_, y| y[0]),
+        "gradient" => measure(input, prepare, |sum| sum.evaluate(gradient), |_, g| g),
         _ => unknown(function),
     }
 }

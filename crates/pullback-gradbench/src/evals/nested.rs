@@ -1,6 +1,6 @@
 //! What the two nested evals share: gradients in either mode at any number type, and an optimiser that is differentiated through.
 
-use pullback::scalar::{self, Dual, Real, Recording, Taped, Var};
+use pullback::scalar::{self, Dual, Real, Taped, Var};
 
 /// A number with derivatives of its own, made of one without.
 pub trait Lift<T>: Taped {
@@ -48,13 +48,11 @@ pub struct Reverse;
 impl Mode for Reverse {
     #[inline(always)]
     fn gradient<T: Taped, const N: usize>(f: &impl Field<T, N>, x: [T; N]) -> [T; N] {
-        scalar::record(|t: &Recording<'_, T>| {
-            let mut x = x.map(Var::fixed);
-            t.make_inputs(&mut x);
-            let mut gradient = [T::constant(0.0); N];
-            t.gradient(f.lifted(x), &x, &mut gradient);
-            gradient
-        })
+        scalar::gradient_at(
+            #[inline(always)]
+            |x| f.lifted(x),
+            x,
+        )
     }
 }
 

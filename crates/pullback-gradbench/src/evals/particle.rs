@@ -51,14 +51,14 @@ fn miss<T: Taped, M: Mode>(w: T) -> T {
     let mut x = [0.0, 8.0].map(T::constant);
     let mut v = [0.75, 0.0].map(T::constant);
     loop {
-        let a = M::gradient(&Potential { w }, x).map(|g| -g);
+        let slope = M::gradient(&Potential { w }, x);
         x = std::array::from_fn(|k| x[k] + v[k] * DT);
         if x[1] <= 0.0 {
             let t = -x[1] / v[1];
             let at = x[0] + t * v[0];
             return at * at;
         }
-        v = std::array::from_fn(|k| v[k] + a[k] * DT);
+        v = std::array::from_fn(|k| v[k] - slope[k] * DT);
     }
 }
 
