@@ -2,7 +2,7 @@
 
 use super::CACHED;
 use crate::protocol::{Outcome, measure, parse, unknown};
-use pullback::scalar::{Function, Lanes, Real, native};
+use pullback::scalar::{Function, Real};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::cell::OnceCell;
@@ -55,15 +55,20 @@ fn rotated<T: Real>(r: [T; 3], x: [T; 3]) -> [T; 3] {
 /// The error of one observation: camera (rotation, centre, focal length, principal point, two radial distortions), point, weight,
 /// and where the point was seen.
 #[inline(always)]
-fn reprojection<T: Real>(x: &[T]) -> [T; 2] {
-    let (centre, point, weight, seen) = (&x[3..6], &x[CAMERA..], x[VARIABLES - 1], &x[VARIABLES..]);
-    let p = rotated([x[0], x[1], x[2]], std::array::from_fn(|k| point[k] - centre[k]));
+fn reprojection<T: Real>(camera: &[T], point: &[T], weight: T, seen: &[T]) -> [T; 2] {
+    let from_centre = std::array::from_fn(|k| point[k] - camera[3 + k]);
+    let p = rotated([camera[0], camera[1], camera[2]], from_centre);
     let (u, v) = (p[0] / p[2], p[1] / p[2]);
     let r = u * u + v * v;
-    let distortion = r * x[9] + r * r * x[10] + 1.0;
-    let (focal, principal) = (x[6], [x[7], x[8]]);
-    let project = |u: T, k: usize| weight * (u * distortion * focal + principal[k] - seen[k]);
+    let distortion = r * camera[9] + r * r * camera[10] + 1.0;
+    let project = |u: T, k: usize| weight * (u * distortion * camera[6] + camera[7 + k] - seen[k]);
     [project(u, 0), project(v, 1)]
+}
+
+/// The same of all that it depends on, in a row.
+fn reprojection_of_row<T: Real>(x: &[T]) -> [T; 2] {
+    let (variables, seen) = x.split_at(VARIABLES);
+    reprojection(&variables[..CAMERA], &variables[CAMERA..], variables[VARIABLES - 1], seen)
 }
 
 fn weight_error<T: Real>(w: &[T]) -> T {
@@ -103,38 +108,16 @@ impl Problem {
         x
     }
 
-    /// The error of each observation, several of them at a time in the lanes of vectors.
-    #[inline(always)]
-    fn reprojections(&self, errors: &mut [[f64; 2]]) {
-        for (g, errors) in errors.chunks_mut(LANES).enumerate() {
-            let mut x = [Lanes([0.0; LANES]); INPUTS];
-            for lane in 0..LANES {
-                // The last group is filled up with its last observation.
-                let inputs = self.inputs(g * LANES + lane.min(errors.len() - 1));
-                for k in 0..INPUTS {
-                    x[k].0[lane] = inputs[k];
-                }
-            }
-            let [u, v] = reprojection(&x);
-            for (lane, error) in errors.iter_mut().enumerate() {
-                *error = [u.0[lane], v.0[lane]];
-            }
-        }
-    }
-
     fn errors(&self, reprojections: &mut [[f64; 2]], weights: &mut [f64]) {
-        native(
-            #[inline(always)]
-            || self.reprojections(reprojections),
-        );
+        for (i, (error, &(camera, point))) in reprojections.iter_mut().zip(&self.sees).enumerate() {
+            let (camera, point) = (&self.cameras[camera], &self.points[point]);
+            *error = reprojection(camera, point, self.weights[i], &self.features[i]);
+        }
         for (error, &weight) in weights.iter_mut().zip(&self.weights) {
             *error = weight_error(&[weight]);
         }
     }
 }
-
-/// Observations in a vector.
-const LANES: usize = 8;
 
 /// The derivatives of the two errors with respect to camera, point and weight, compiled.
 struct Derivatives {
@@ -144,7 +127,7 @@ struct Derivatives {
 
 impl Derivatives {
     fn new(problem: &Problem) -> Self {
-        let reprojection = Function::record_at(reprojection, &problem.inputs(0));
+        let reprojection = Function::record_at(reprojection_of_row, &problem.inputs(0));
         let wanted = (0..2).flat_map(|row| (0..VARIABLES).map(move |k| row * INPUTS + k));
         Derivatives {
             reprojection: reprojection.jacobian_function().select(wanted),
