@@ -260,6 +260,11 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
     }
 
     #[inline(always)]
+    fn saturates(self) -> bool {
+        self.re.saturates()
+    }
+
+    #[inline(always)]
     fn held(self) -> Self {
         Self::fixed(self.re.held())
     }

@@ -211,6 +211,11 @@ impl<const N: usize> Real for Lanes<N> {
     }
 
     #[inline(always)]
+    fn saturates(self) -> bool {
+        self.0.iter().fold(false, |any, v| any | v.saturates())
+    }
+
+    #[inline(always)]
     fn has_nan(self) -> bool {
         self.0.iter().fold(false, |any, v| any | v.is_nan())
     }

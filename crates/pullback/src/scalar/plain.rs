@@ -118,6 +118,10 @@ impl Real for f64 {
     fn chain_mul(self, other: Self) -> Self {
         if self == 0.0 || other == 0.0 { 0.0 } else { self * other }
     }
+    #[inline(always)]
+    fn saturates(self) -> bool {
+        self.abs() > 0.9
+    }
     const PARTS: usize = 1;
 }
 
@@ -176,6 +180,10 @@ impl Real for Single {
     #[inline(always)]
     fn chain_mul(self, other: Self) -> Self {
         if self.0 == 0.0 || other.0 == 0.0 { Single(0.0) } else { self * other }
+    }
+    #[inline(always)]
+    fn saturates(self) -> bool {
+        self.0.abs() > 0.9
     }
     const PARTS: usize = 1;
 }

@@ -263,6 +263,13 @@ pub trait Real:
         self * other
     }
 
+    /// Whether the value is so near to 1 or -1 that the difference has lost digits, or may be, where values are not known.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn saturates(self) -> bool {
+        true
+    }
+
     /// Whether one of the parts is NaN.
     #[doc(hidden)]
     #[inline(always)]

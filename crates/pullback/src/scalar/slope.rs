@@ -81,7 +81,22 @@ macro_rules! slope_functions {
 
 /// One function from one row. The name of the value, `y`, is taken from what the row reads, for only then is it the
 /// `y` of its partials.
+///
+/// The table's partials of `sigmoid` and `tanh` read the value alone, so that tensors need not keep the argument, and lose their digits as it nears 1.
+/// Here both are at hand.
 macro_rules! slope_function {
+    (@reads sigmoid $x:tt [$d:expr] [$y:ident]) => {
+        #[inline(always)]
+        pub(crate) fn sigmoid<T: Real>(x: T, $y: T) -> [Slope<T>; 1] {
+            [Slope::Of(if $y.saturates() { $y * (-x).sigmoid() } else { $d })]
+        }
+    };
+    (@reads tanh $x:tt [$d:expr] [$y:ident]) => {
+        #[inline(always)]
+        pub(crate) fn tanh<T: Real>(x: T, $y: T) -> [Slope<T>; 1] {
+            [Slope::Of(if $y.saturates() { x.cosh().recip().square() } else { $d })]
+        }
+    };
     (@reads $m:ident $x:tt $d:tt []) => { slope_function! { @write $m $x $d _y } };
     (@reads $m:ident $x:tt $d:tt [$r:ident $($rest:ident)*]) => {
         slope_function! { @named $m $x $d $r $r [$($rest)*] }

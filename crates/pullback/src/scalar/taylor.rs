@@ -221,6 +221,10 @@ impl<const N: usize> Real for Taylor<N> {
         self.c[0]
     }
 
+    fn saturates(self) -> bool {
+        self.c[0].saturates()
+    }
+
     fn powi(self, n: i32) -> Self {
         let mut left = n.unsigned_abs();
         let (mut power, mut square) = (Self::constant(1.0), self);

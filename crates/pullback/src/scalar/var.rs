@@ -209,6 +209,11 @@ impl<T: Taped> Real for Var<T> {
     }
 
     #[inline(always)]
+    fn saturates(self) -> bool {
+        self.v.saturates()
+    }
+
+    #[inline(always)]
     fn held(self) -> Self {
         Self::fixed(self.v.held())
     }

@@ -1,6 +1,8 @@
 //! Corners where the number types once had different answers.
 
-use pullback::scalar::{self, Dual, Function, HyperDual, Lanes, Number, Real, Symbol, Tape, Var, WideDual};
+use pullback::scalar::{
+    self, Dual, Function, HyperDual, Lanes, Number, Real, Symbol, Tape, Taylor, Var, WideDual,
+};
 
 const INF: f64 = f64::INFINITY;
 
@@ -245,4 +247,23 @@ fn every_lane_of_a_sweep_has_the_third_operand_of_a_product_and_sum() {
             assert_eq!(d, if k == 0 { slope(0) } else { 0.0 }, "{outputs} outputs, {k}");
         }
     }
+}
+
+/// `y (1 - y)` and `1 - y²` are zero there.
+#[test]
+fn slopes_keep_their_digits_where_a_function_saturates() {
+    fn f<T: Real>(x: &[T]) -> Vec<T> {
+        vec![x[0].sigmoid(), x[1].tanh(), (-x[1]).tanh(), x[2].sigmoid(), x[3].tanh()]
+    }
+    let logistic = |x: f64| (-x).exp() / (1.0 + (-x).exp()).powi(2);
+    let sech = |x: f64| x.cosh().powi(-2);
+    let expected = [logistic(40.0), sech(20.0), -sech(20.0), logistic(1.5), sech(0.25)];
+    for (what, found) in jacobians!(f, [40.0, 20.0, 1.5, 0.25]) {
+        for (row, (k, expected)) in found.iter().zip([0, 1, 1, 2, 3].into_iter().zip(expected)) {
+            let error = (row[k] / expected - 1.0).abs();
+            assert!(error < 1e-14, "{what}: {} is not {expected}", row[k]);
+        }
+    }
+    let x = Taylor::<3>::variable(40.0).sigmoid();
+    assert!((x.coefficient(1) / logistic(40.0) - 1.0).abs() < 1e-14);
 }
