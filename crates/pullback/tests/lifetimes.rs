@@ -304,3 +304,34 @@ fn forward_mode_keeps_no_history() {
     let (short, long) = (peak(3), peak(100));
     assert!(long < short + 1.0, "{short} buffers for 3 operations, {long} for 100");
 }
+
+/// What a record holds of the user's may panic when it is dropped: the thread frees the rest of that graph, and others after it.
+#[test]
+fn a_drop_that_panics_inside_of_a_record_leaves_nothing_behind() {
+    struct Loud;
+    impl Drop for Loud {
+        fn drop(&mut self) {
+            panic!("on purpose");
+        }
+    }
+    let _turn = alone();
+    on_a_small_stack(|| {
+        let before = memory::live_tensors();
+        let x = Tensor::scalar(1.0).requires_grad();
+        let loud = Loud;
+        let layer = checkpoint_dynamic(move |x: &Tensor| {
+            let _held = &loud;
+            x.sin()
+        });
+        // A record below the loud one, one beside it that is newer, and one above.
+        let below = x.exp();
+        let y = layer(&below) + below.square();
+        drop((layer, below));
+        let said = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| drop(y)));
+        assert_eq!(said.expect_err("the drop panics").downcast_ref(), Some(&"on purpose"));
+        assert_eq!(memory::live_tensors(), before + 1, "but for x");
+        let again = (x.exp().sin() * 2.0).square();
+        drop((again, x));
+        assert_eq!(memory::live_tensors(), before, "the thread goes on freeing");
+    });
+}

@@ -197,31 +197,58 @@ fn bury(node: NonNull<Node>) {
             return;
         }
         b.sweeping.set(true);
-        let mut next = Some(node);
-        while let Some(node) = next {
-            free(b, node);
-            next = b.doomed.get();
-            if let Some(node) = next {
-                // SAFETY: a node in the list is whole.
-                b.doomed.set(unsafe { node.as_ref() }.next.get());
-            }
-        }
-        b.sweeping.set(false);
+        let sweep = Sweep(b);
+        free(b, node);
+        sweep.the_rest();
     });
+}
+
+/// A sweep under way. A record may hold what is the user's, and if that panics when it is dropped, the rest is dropped while the panic passes, as the
+/// other elements of a vector would be: a second panic ends the process, as it does there.
+struct Sweep<'a>(&'a Blocks);
+
+impl Sweep<'_> {
+    #[inline(always)]
+    fn the_rest(&self) {
+        while let Some(node) = self.0.doomed.get() {
+            // SAFETY: a node in the list is whole.
+            self.0.doomed.set(unsafe { node.as_ref() }.next.get());
+            free(self.0, node);
+        }
+    }
+}
+
+impl Drop for Sweep<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.the_rest();
+        self.0.sweeping.set(false);
+    }
 }
 
 #[inline(always)]
 fn free(b: &Blocks, node: NonNull<Node>) {
     b.alive.set(b.alive.get() - 1);
-    // SAFETY: both counts are zero, so this is the last use of the node; the block goes back to the list or the system.
-    unsafe {
-        node.drop_in_place();
-        let Some(room) = b.room.get().checked_sub(1) else {
-            return dealloc(node.as_ptr().cast(), Layout::new::<Node>());
-        };
-        b.room.set(room);
-        let block = node.cast();
-        block.write(Free { next: b.first.replace(Some(block)) });
+    let _emptied = Emptied(b, node.cast());
+    // SAFETY: both counts are zero, so this is the last use of the node.
+    unsafe { node.drop_in_place() };
+}
+
+/// A block whose node is being dropped; then it goes back to the list or the system.
+struct Emptied<'a>(&'a Blocks, NonNull<Free>);
+
+impl Drop for Emptied<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        let Emptied(b, block) = *self;
+        // SAFETY: there is no node in the block any more, and nobody else knows it.
+        unsafe {
+            let Some(room) = b.room.get().checked_sub(1) else {
+                return dealloc(block.as_ptr().cast(), Layout::new::<Node>());
+            };
+            b.room.set(room);
+            block.write(Free { next: b.first.replace(Some(block)) });
+        }
     }
 }
 
@@ -231,6 +258,28 @@ pub(crate) fn alive() -> isize {
 }
 
 // Handles ---------------------------------------------------------------------------------------------------------
+
+/// The most handles of either kind. Half of what can be counted: every thread that has just gone past it may count one more before the
+/// process ends.
+const MOST: u32 = i32::MAX as u32;
+
+/// Counts one more handle, and gives how many there were. As with `Arc`, a count that would wrap ends the process: handles can be forgotten in
+/// safe code, and a node that is freed while others hold it cannot be made good.
+#[inline(always)]
+fn one_more(count: &AtomicU32, order: Ordering) -> u32 {
+    let before = count.fetch_add(1, order);
+    if before >= MOST {
+        too_many();
+    }
+    before
+}
+
+#[cold]
+#[inline(never)]
+fn too_many() -> ! {
+    eprintln!("pullback: there are more than {MOST} handles of one tensor");
+    std::process::abort();
+}
 
 impl Node {
     /// Whether the handle that asks is the only one of the value, and no other can come about but from it: links bring
@@ -270,14 +319,14 @@ impl Tensor {
     }
 
     pub(crate) fn link(&self) -> Link {
-        self.node().links.fetch_add(1, Ordering::Relaxed);
+        one_more(&self.node().links, Ordering::Relaxed);
         Link { node: self.node }
     }
 }
 
 impl Clone for Tensor {
     fn clone(&self) -> Tensor {
-        self.node().values.fetch_add(1, Ordering::Relaxed);
+        one_more(&self.node().values, Ordering::Relaxed);
         Tensor { node: self.node }
     }
 }
@@ -291,6 +340,8 @@ impl Drop for Tensor {
             }
             fence(Ordering::Acquire);
         }
+        // The one that all values together hold. It goes last, also if something in the value panics.
+        let _link = Link { node: self.node };
         if !node.keep {
             // SAFETY: the last value handle is going, and links never read the value of a node that is not kept.
             let data = unsafe { &mut *node.data.get() };
@@ -299,7 +350,6 @@ impl Drop for Tensor {
                 *data = Data::Gone;
             }
         }
-        unlink(self.node);
     }
 }
 
@@ -339,9 +389,9 @@ impl Link {
         if !node.keep {
             return None;
         }
-        if node.values.fetch_add(1, Ordering::Acquire) == 0 {
+        if one_more(&node.values, Ordering::Acquire) == 0 {
             // All values together hold one link.
-            node.links.fetch_add(1, Ordering::Relaxed);
+            one_more(&node.links, Ordering::Relaxed);
         }
         Some(Tensor { node: self.node })
     }
@@ -349,7 +399,7 @@ impl Link {
 
 impl Clone for Link {
     fn clone(&self) -> Link {
-        self.node().links.fetch_add(1, Ordering::Relaxed);
+        one_more(&self.node().links, Ordering::Relaxed);
         Link { node: self.node }
     }
 }
@@ -357,5 +407,95 @@ impl Clone for Link {
 impl Drop for Link {
     fn drop(&mut self) {
         unlink(self.node);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Runs a test of this binary by itself, where it may end the process: how it ended.
+    #[cfg(not(miri))]
+    fn in_another_process(test: &str, case: &str) -> std::process::Output {
+        let mut child = std::process::Command::new(std::env::current_exe().expect("the tests are a file"));
+        child.args(["--exact", test, "--nocapture"]).env(CASE, case).output().expect("the tests run again")
+    }
+
+    #[cfg(not(miri))]
+    const CASE: &str = "PULLBACK_TEST_CASE";
+
+    /// With 2³² forgotten clones a count would be back at where it was, and one more drop would free what others still hold.
+    #[test]
+    #[cfg(not(miri))]
+    fn a_count_of_handles_that_would_wrap_ends_the_process() {
+        type Case = (&'static str, fn());
+        let x = || Tensor::from([1.0, 2.0]);
+        let cases: [Case; 4] = [
+            ("clone", || {
+                let x = Tensor::from([1.0, 2.0]);
+                x.node().values.store(MOST, Ordering::Relaxed);
+                let _forgotten = [x.clone(), x.clone()];
+            }),
+            ("link", || {
+                let x = Tensor::from([1.0, 2.0]);
+                x.node().links.store(MOST, Ordering::Relaxed);
+                let _forgotten = [x.link(), x.link()];
+            }),
+            ("clone of a link", || {
+                let link = Tensor::from([1.0, 2.0]).link();
+                link.node().links.store(MOST, Ordering::Relaxed);
+                let _forgotten = [link.clone(), link.clone()];
+            }),
+            ("kept", || {
+                let y = Tensor::from([1.0, 2.0]).requires_grad().exp();
+                let link = y.link();
+                y.node().values.store(MOST, Ordering::Relaxed);
+                let _forgotten = [link.kept(), link.kept()];
+            }),
+        ];
+        if let Ok(wanted) = std::env::var(CASE) {
+            let (_, run) = cases.into_iter().find(|(name, _)| *name == wanted).expect("a case of this test");
+            return run();
+        }
+        assert!(x().node().values.load(Ordering::Relaxed) == 1);
+        for (name, _) in cases {
+            let test = "tensor::node::tests::a_count_of_handles_that_would_wrap_ends_the_process";
+            let ended = in_another_process(test, name);
+            assert!(
+                String::from_utf8_lossy(&ended.stderr).contains("handles of one tensor"),
+                "{name}: {ended:?}"
+            );
+            // Neither success nor a test that failed.
+            assert!(!matches!(ended.status.code(), Some(0 | 101)), "{name}: {:?}", ended.status);
+        }
+    }
+
+    #[test]
+    fn handles_and_links_come_and_go() {
+        let before = alive();
+        let x = Tensor::from([1.0, 2.0]).requires_grad();
+        let y = x.exp();
+        let link = y.link();
+        assert!(y.is_kept() && !y.is_shared());
+        let again = link.kept().expect("the rule of exp reads its output");
+        assert!(y.is_shared());
+        let value = y.to_vec::<f64>();
+        drop((y, again));
+        assert_eq!(link.kept().expect("the link keeps it").to_vec::<f64>(), value);
+        let other = link.clone();
+        std::thread::spawn(move || drop(other)).join().expect("a link may go on any thread");
+        drop((link, x));
+        assert_eq!(alive(), before);
+    }
+
+    /// The value of a node that its own pullback reads stays as it is, also where its last handle is handed over.
+    #[test]
+    fn a_kept_value_is_nobodys_to_write() {
+        let x = Tensor::from([1.0, 2.0]).requires_grad();
+        let mut y = x.exp();
+        assert!(y.is_kept() && !y.is_shared());
+        assert!(y.value_mut().is_none(), "the pullback of exp reads it");
+        let mut plain = x.detach() * 2.0;
+        assert!(plain.value_mut().is_some(), "nobody else sees this one");
     }
 }
