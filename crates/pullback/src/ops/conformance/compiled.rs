@@ -42,3 +42,36 @@ fn every_operation_compiled_is_the_operation_with_its_gradients() {
         }
     }
 }
+
+/// An operation beside itself with two operands exchanged: only where that changes nothing may the two be one.
+#[test]
+fn the_order_of_operands_is_kept() {
+    let mut tried = std::collections::BTreeSet::new();
+    for case in [DType::F32, DType::F64].into_iter().flat_map(cases) {
+        let alike = |i: usize, j: usize| {
+            let (a, b) = (&case.all[i], &case.all[j]);
+            (a.dtype(), a.shape()) == (b.dtype(), b.shape())
+        };
+        for (i, j) in
+            (0..case.all.len()).flat_map(|j| (0..j).map(move |i| (i, j))).filter(|&(i, j)| alike(i, j))
+        {
+            let both = |x: &Vec<Tensor>| {
+                let mut exchanged = x.clone();
+                exchanged.swap(i, j);
+                let apply = |x: &[Tensor]| bind(case.op.clone(), &x.iter().collect::<Vec<_>>());
+                // Inputs that the operation refuses in the other order, such as labels, have no other order.
+                [apply(x), apply(&exchanged)].into_iter().flatten().collect::<Vec<Tensor>>()
+            };
+            let (found, expected) = (compile(both).call(&case.all), both(&case.all));
+            assert_eq!(found.len(), expected.len());
+            for (k, (a, b)) in found.iter().zip(&expected).enumerate() {
+                close(a, b, &format!("{:?}, with {i} and {j} exchanged ({k})", case.op));
+            }
+            tried.insert(case.op.name());
+        }
+    }
+    assert!(
+        ["atan2", "sub", "div", "pow", "compare", "matmul"].iter().all(|op| tried.contains(op)),
+        "{tried:?}"
+    );
+}
