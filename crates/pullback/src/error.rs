@@ -27,6 +27,8 @@ pub enum ErrorKind {
     Copied,
     /// Trees that do not have the same structure.
     Structure,
+    /// Memory that the system does not give.
+    Memory,
     /// A file that could not be read or written.
     Io,
     /// Bytes that are not what the format asks for.

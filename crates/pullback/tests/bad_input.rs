@@ -1,6 +1,6 @@
 //! Bad input never gives a wrong number or a crash without words.
 
-use pullback::{AxisRange, Error, ErrorKind, prelude::*, try_grad_of};
+use pullback::{AxisRange, Error, ErrorKind, prelude::*, save, try_grad_of};
 
 /// The error of a `try_` form, of the right kind, naming the operation, what it was given and this file.
 #[track_caller]
@@ -55,6 +55,8 @@ fn shapes_that_do_not_fit() {
     refused(a.try_repeat(&[2]), Shape, &["repeat", "[2, 3]"]);
     refused(a.try_split(&[1, 1], 1), Shape, &["split", "[1, 1]", "[2, 3]"]);
     refused(Tensor::try_concat(&[&a, &b], 0), Shape, &["concat", "[2, 3]", "[4, 5]"]);
+    refused(Tensor::try_concat(&[&a, &zeros([2])], 1), Shape, &["concat", "[2, 3]", "[2]"]);
+    refused(Tensor::try_concat(&[&zeros([2]), &a], 0), Shape, &["concat", "[2]", "[2, 3]"]);
     refused(Tensor::try_stack(&[&a, &b], 0), Shape, &["stack", "[1, 2, 3]", "[1, 4, 5]"]);
     refused(Tensor::try_concat::<Tensor>(&[], 0), Shape, &["concat", "at least one"]);
     refused(Tensor::try_from_slice(&[1.0, 2.0], [3]), Shape, &["from_slice", "[3]", "2"]);
@@ -256,6 +258,58 @@ fn shapes_too_large_to_hold() {
     assert_eq!(view.slice((-1, 1)).item(), 2.0, "nor does a view");
     let said = message(|| &view + 1.0);
     assert!(said.contains("out of memory"), "{said}");
+    refused(view.try_add(1.0), ErrorKind::Memory, &["add", "out of memory", "45035996"]);
+    refused(Tensor::try_eye(1 << 25), ErrorKind::Memory, &["eye", "bytes"]);
+    refused(Tensor::try_linspace(0.0, 1.0, 1 << 50), ErrorKind::Memory, &["linspace", "bytes"]);
+    refused(Tensor::try_arange(0, 1i64 << 50, 1), ErrorKind::Memory, &["arange"]);
+    refused(huge.try_to_vec::<f32>(), ErrorKind::Memory, &["to_vec"]);
+    refused(save::to_bytes(&huge), ErrorKind::Memory, &["to_bytes"]);
+    refused(Tensor::try_permutation(Key::new(0), 1 << 50), ErrorKind::Memory, &["permutation"]);
+    let (row, column) = (huge.reshape([1, -1]), huge.reshape([-1, 1]));
+    refused(row.try_matmul(&column), ErrorKind::Memory, &["matmul"]);
+    let half = row.cast(DType::F16);
+    refused(half.try_logsumexp_axes(-1), ErrorKind::Memory, &["logsumexp"]);
+}
+
+/// With so much memory as a limit allows: an error says how much was asked for, and the process goes on.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_without_memory_gets_errors() {
+    const CASE: &str = "PULLBACK_TEST_CASE";
+    let name = "a_process_without_memory_gets_errors";
+    if std::env::var_os(CASE).is_none() {
+        let command = format!("ulimit -v 4000000 && exec \"$0\" --exact {name} --nocapture");
+        let mut limited = std::process::Command::new("sh");
+        let ended =
+            limited.args(["-c", &command]).arg(std::env::current_exe().unwrap()).env(CASE, "1").output();
+        let ended = ended.unwrap();
+        assert!(ended.status.success(), "{}\n{ended:?}", String::from_utf8_lossy(&ended.stderr));
+        return;
+    }
+    // 8 GiB of f64.
+    const N: usize = 1 << 30;
+    let bytes = &(N * 8).to_string()[..];
+    let memory = |result: pullback::Result<()>| drop(refused(result, ErrorKind::Memory, &["out of memory"]));
+    let key = Key::new(1);
+    refused(Tensor::try_eye(1 << 15), ErrorKind::Memory, &["eye"]);
+    refused(Tensor::try_linspace(0.0, 1.0, N), ErrorKind::Memory, &["linspace"]);
+    refused(Tensor::try_randn(key, [N], DType::F64), ErrorKind::Memory, &["randn"]);
+    refused(Tensor::try_permutation(key, N), ErrorKind::Memory, &["permutation"]);
+    let zeros = Tensor::zeros([N]);
+    refused(zeros.try_to_vec::<f64>(), ErrorKind::Memory, &["to_vec", bytes]);
+    refused(save::to_bytes(&zeros), ErrorKind::Memory, &["to_bytes", bytes]);
+    let path = std::env::temp_dir().join(format!("pullback-{name}-{}", std::process::id()));
+    refused(save(&zeros, &path), ErrorKind::Memory, &["save", bytes]);
+    assert!(!path.exists());
+    refused(zeros.reshape([1, N]).try_matmul(&zeros.reshape([N, 1])), ErrorKind::Memory, &["matmul", bytes]);
+    let pair = Tensor::from([1.0, 2.0]);
+    refused(pair.broadcast_to([N / 2, 2]).try_exp(), ErrorKind::Memory, &["exp"]);
+    memory(compile(|x: &Tensor| x.exp()).try_call(&pair.broadcast_to([N / 2, 2])).map(drop));
+    // The gradient of a slice is as large as what was sliced.
+    let all = zeros.requires_grad();
+    memory(all.slice(0..2).try_backward_with(&pair));
+    memory(try_grad_of(&all.slice(0..1).sum(), &[&all]).map(drop));
+    assert_eq!((&pair + 1.0).to_vec::<f64>(), [2.0, 3.0], "the process goes on");
 }
 
 #[test]

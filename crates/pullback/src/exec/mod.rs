@@ -20,7 +20,7 @@ mod tests;
 pub use profile::{Profile, ProfileRow};
 pub use statistics::Statistics;
 
-use crate::error::{Result, err};
+use crate::error::{Result, caught, err};
 use crate::graph::{Graph, accepts};
 use crate::tensor::{Data, Tensor, Value};
 use lower::Program;
@@ -68,12 +68,15 @@ impl Plan {
     /// Runs the graph.
     pub fn run<T: Borrow<Tensor>>(&self, inputs: &[T]) -> Result<Vec<Tensor>> {
         self.check(inputs)?;
-        let mut frame = self.lease();
-        self.lend(&mut frame, inputs);
-        let values: SmallVec<[Value; 8]> = inputs.iter().map(|t| t.borrow().value()).collect();
-        let outputs = self.finish(&mut frame, &values)?;
-        self.give_back(frame);
-        Ok(outputs)
+        // A run that finds no memory raises its error.
+        caught(|| {
+            let mut frame = self.lease();
+            self.lend(&mut frame, inputs);
+            let values: SmallVec<[Value; 8]> = inputs.iter().map(|t| t.borrow().value()).collect();
+            let outputs = self.finish(&mut frame, &values)?;
+            self.give_back(frame);
+            Ok(outputs)
+        })?
     }
 
     /// Puts donated inputs into their registers, where they are read and not overwritten.
@@ -86,17 +89,19 @@ impl Plan {
     /// Runs the graph on inputs that are handed over: the donated ones are overwritten, unless someone else holds them.
     pub fn run_owned(&self, mut inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
         self.check(&inputs)?;
-        let mut frame = self.lease();
-        for (r, &k) in self.program.donated.iter().enumerate() {
-            frame.values[r] = match is_packed(&inputs[k].value()) {
-                true => taken(&mut inputs[k]),
-                false => packed(&inputs[k].value()),
-            };
-        }
-        let values: SmallVec<[Value; 8]> = inputs.iter().map(Tensor::value).collect();
-        let outputs = self.finish(&mut frame, &values)?;
-        self.give_back(frame);
-        Ok(outputs)
+        caught(|| {
+            let mut frame = self.lease();
+            for (r, &k) in self.program.donated.iter().enumerate() {
+                frame.values[r] = match is_packed(&inputs[k].value()) {
+                    true => taken(&mut inputs[k]),
+                    false => packed(&inputs[k].value()),
+                };
+            }
+            let values: SmallVec<[Value; 8]> = inputs.iter().map(Tensor::value).collect();
+            let outputs = self.finish(&mut frame, &values)?;
+            self.give_back(frame);
+            Ok(outputs)
+        })?
     }
 
     fn finish(&self, frame: &mut Frame, values: &[Value]) -> Result<Vec<Tensor>> {

@@ -1,7 +1,7 @@
 //! The face that PyTorch users know: one transform that lives for ever.
 
 use super::{Link, Node, Tensor};
-use crate::error::{Error, Result, err, or_panic};
+use crate::error::{Error, Result, caught, err, or_panic};
 use crate::ops::{Op, StopGradient};
 use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull, pull_along};
 use std::collections::{HashMap, HashSet};
@@ -209,7 +209,7 @@ impl Tensor {
     #[track_caller]
     pub fn try_backward_with(&self, seed: &Tensor) -> Result<()> {
         self.check_seed(seed, "backward")?;
-        pull(AMBIENT, Seeds::from_iter([(self.link(), seed.clone())]), gather)
+        caught(|| pull(AMBIENT, Seeds::from_iter([(self.link(), seed.clone())]), gather))?
     }
 
     /// [`backward`](Tensor::backward) that adds to the [`grad`](Tensor::grad) of the given tensors only, and does not
@@ -321,14 +321,15 @@ pub fn try_grad_of(loss: &Tensor, inputs: &[&Tensor]) -> Result<Vec<Option<Tenso
         Some(on_path) => wanted.contains(&node.id) || on_path.contains(&node.id),
         None => true,
     };
-    pull_along(AMBIENT, Seeds::from_iter([(loss.link(), g)]), enter, |link, g| {
+    let visit = |link: &Link, g: &Tensor| {
         let node = link.node();
         if wanted.contains(&node.id) {
             found.insert(node.id, g.clone());
         }
         // Beyond a wanted node that is on no path, nothing is wanted.
         Ok(if on_path.as_ref().is_none_or(|p| p.contains(&node.id)) { Walk::On } else { Walk::Stop })
-    })?;
+    };
+    caught(|| pull_along(AMBIENT, Seeds::from_iter([(loss.link(), g)]), enter, visit))??;
     Ok(inputs.iter().map(|x| found.get(&x.node().id).cloned()).collect())
 }
 

@@ -9,6 +9,8 @@
 
 use crate::backend::cpu::pages;
 use crate::backend::cpu::poison::{POISONED, poison};
+use crate::error::{Result, or_panic};
+use crate::memory::ask_for;
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -28,16 +30,21 @@ const CHUNK: usize = size_of::<Chunk>();
 pub(crate) struct Buffer(ManuallyDrop<Arc<[Chunk]>>);
 
 impl Buffer {
-    /// At least `bytes` bytes, with any contents.
-    pub fn new(bytes: usize) -> Buffer {
+    /// At least `bytes` bytes, with any contents; an error if there are not so many.
+    pub fn try_new(bytes: usize) -> Result<Buffer> {
         #[cfg(test)]
         REQUESTS.set(REQUESTS.get() + 1);
         let chunks = bytes.div_ceil(CHUNK).max(1);
-        let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks) };
+        let arc = if chunks <= SMALL { take_small(chunks) } else { take_large(chunks)? };
         LIVE.add(usable(&arc) * CHUNK);
         let mut buffer = Buffer(ManuallyDrop::new(arc));
         buffer.poison();
-        buffer
+        Ok(buffer)
+    }
+
+    /// [`try_new`](Buffer::try_new) where an error is raised: in a kernel, whose caller returns it.
+    pub fn new(bytes: usize) -> Buffer {
+        or_panic(Buffer::try_new(bytes))
     }
 
     /// Says that its elements are not needed any more, and may not be read: see [`poison`].
@@ -79,9 +86,11 @@ impl Buffer {
         if !is_alone(&self.0) {
             return None;
         }
+        // Asked before the elements are borrowed: to look at them through the `Arc` again would end that borrow.
+        let (start, usable) = (start(&self.0), usable(&self.0));
         // SAFETY: this is the only holder, borrowed for as long as the slice is.
         let chunks = unsafe { &mut *Arc::as_ptr(&self.0).cast_mut() };
-        Some(bytemuck::cast_slice_mut(&mut chunks[start(&self.0)..][..usable(&self.0)]))
+        Some(bytemuck::cast_slice_mut(&mut chunks[start..][..usable]))
     }
 }
 
@@ -194,18 +203,19 @@ impl LargePool {
     }
 }
 
-fn take_large(usable: usize) -> Arc<[Chunk]> {
+fn take_large(usable: usize) -> Result<Arc<[Chunk]>> {
     let chunks = usable + if usable < PAGE { LINE } else { PAGE } - 1;
     let mut pool = LARGE_POOL.lock().unwrap_or_else(|e| e.into_inner());
     // An eighth too large is good enough.
     let fit = pool.by_size.range(chunks..=chunks + usable / 8).next().map(|(&size, _)| size);
     if let Some(arc) = fit.and_then(|size| pool.remove(size)) {
-        return arc;
+        return Ok(arc);
     }
     let evicted = pool.evict(chunks);
     drop(pool);
     drop(evicted);
-    zeroed(chunks)
+    ask_for::<Chunk>(chunks)?;
+    Ok(zeroed(chunks))
 }
 
 fn keep_large(arc: Arc<[Chunk]>) {
@@ -216,13 +226,7 @@ fn keep_large(arc: Arc<[Chunk]>) {
     }
 }
 
-/// Larger requests are tried first: refused, they end in a panic with words and not with the process.
-const TRIED: usize = (1 << 30) / CHUNK;
-
 fn zeroed(chunks: usize) -> Arc<[Chunk]> {
-    if chunks >= TRIED && Vec::<Chunk>::new().try_reserve_exact(chunks).is_err() {
-        panic!("out of memory: there are no {} bytes for a tensor", chunks as u128 * CHUNK as u128);
-    }
     let arc = Arc::<[Chunk]>::new_zeroed_slice(chunks);
     // SAFETY: `Chunk` is plain data for which all-zero bytes are valid.
     unsafe { arc.assume_init() }

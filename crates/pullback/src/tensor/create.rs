@@ -6,6 +6,7 @@ use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Result, Within, err, or_panic};
 use crate::shape::Shape;
 use crate::tape::caller;
+use bytemuck::Zeroable;
 
 impl Tensor {
     /// A tensor of rank 0. A bare Rust float makes an f64.
@@ -47,14 +48,27 @@ impl Tensor {
             );
             return Err(e.in_op("from_slice").at(at));
         }
-        if let [one] = elements {
-            return Ok(Tensor::new(T::DTYPE, shape, Data::Splat(Bits::of(one.store()))));
+        let copy = |out: &mut [T::Stored]| out.iter_mut().zip(elements).for_each(|(o, v)| *o = v.store());
+        Tensor::written::<T>(shape, copy).map_err(|e| e.in_op("from_slice").at(at))
+    }
+
+    /// A tensor whose elements `write` puts where they stay, in row-major order.
+    fn written<T: Element>(shape: Shape, write: impl FnOnce(&mut [T::Stored])) -> Result<Tensor> {
+        let n = shape.checked_len()?;
+        if n == 1 {
+            let mut one = [T::Stored::zeroed()];
+            write(&mut one);
+            return Ok(Tensor::new(T::DTYPE, shape, Data::Splat(Bits::of(one[0]))));
         }
-        let mut buffer = Buffer::new(std::mem::size_of_val(elements));
-        let out = buffer.slice_mut::<T::Stored>().expect("a new buffer has one holder");
-        out.iter_mut().zip(elements).for_each(|(o, v)| *o = v.store());
+        let mut buffer = Buffer::try_new(n * size_of::<T::Stored>())?;
+        write(&mut buffer.slice_mut().expect("a new buffer has one holder")[..n]);
         let strides = shape.strides();
         Ok(Tensor::new(T::DTYPE, shape, Data::Strided(Strided { buffer, offset: 0, strides })))
+    }
+
+    /// The elements `f(0)`, `f(1)`, .. in row-major order.
+    pub(super) fn generated<T: Element>(shape: Shape, f: impl Fn(usize) -> T) -> Result<Tensor> {
+        Tensor::written::<T>(shape, |out| out.iter_mut().enumerate().for_each(|(k, o)| *o = f(k).store()))
     }
 
     pub(crate) fn full_of(v: Scalar, dtype: DType, shape: Shape) -> Tensor {
@@ -84,7 +98,7 @@ impl Tensor {
 
 /// Functions that panic with a message, each with a `try_` form that returns the error.
 macro_rules! makers {
-    ($($(#[$doc:meta])* $name:ident $try:ident$(<$T:ident>)?($($arg:ident: $t:ty),*) $body:block)*) => {
+    ($($(#[$doc:meta])* $name:ident $try:ident$(<$T:ident>)?($($arg:ident: $t:ty),* $(,)?) $body:block)*) => {
         impl Tensor {
             $(
                 $(#[$doc])*
@@ -101,6 +115,8 @@ macro_rules! makers {
         }
     };
 }
+
+pub(super) use makers;
 
 makers! {
     /// A tensor filled with one number, whose type it takes. It needs no memory until it is written to.
@@ -128,10 +144,8 @@ makers! {
     /// assert_eq!(Tensor::eye(2).to_vec::<f64>(), [1.0, 0.0, 0.0, 1.0]);
     /// ```
     eye try_eye(n: usize) {
-        let shape = Shape::from([n, n]);
-        let len = shape.checked_len().within("eye")?;
-        let elements: Vec<f64> = (0..len).map(|k| (k % (n + 1) == 0) as u8 as f64).collect();
-        Tensor::try_from_slice(&elements, shape)
+        let step = n.saturating_add(1);
+        Tensor::generated([n, n].into(), |k| (k % step == 0) as u8 as f64).within("eye")
     }
 
     /// The numbers `start`, `start + step`, .. below `end` (above it, if the step is negative).
@@ -142,18 +156,24 @@ makers! {
     /// assert_eq!(Tensor::arange(1.0, 0.0, -0.25).to_vec::<f64>(), [1.0, 0.75, 0.5, 0.25]);
     /// ```
     arange try_arange<T>(start: T, end: T, step: T) {
-        let (a, b, h) = (start.to_scalar().to_f64(), end.to_scalar().to_f64(), step.to_scalar().to_f64());
-        let n = ((b - a) / h).ceil();
-        if h == 0.0 || !n.is_finite() {
-            return Err(err!(Value, "from {a} to {b} by steps of {h} is not a finite list")).within("arange");
+        let all = [start, end, step].map(|v| v.to_scalar());
+        let [a, b, h] = all.map(|v| v.to_f64());
+        let endless = || err!(Value, "from {a} to {b} by steps of {h} is not a finite list");
+        if let [Scalar::F64(_), ..] = all {
+            let n = ((b - a) / h).ceil();
+            if h == 0.0 || !n.is_finite() {
+                return Err(endless()).within("arange");
+            }
+            let at = |k: usize| T::from_scalar(Scalar::F64(a + k as f64 * h));
+            return Tensor::generated((n.max(0.0) as usize).into(), at).within("arange");
         }
-        let n = n.max(0.0) as usize;
-        Shape::from(n).checked_len().within("arange")?;
-        let at = |k: usize| match start.to_scalar() {
-            Scalar::F64(_) => T::from_scalar(Scalar::F64(a + k as f64 * h)),
-            s => T::from_scalar(Scalar::I64(s.to_i64() + k as i64 * step.to_scalar().to_i64())),
-        };
-        Tensor::try_from_slice(&(0..n).map(at).collect::<Vec<T>>(), n)
+        // Exactly: floats would miscount the largest integers.
+        let [a, b, h] = all.map(|v| v.to_i64() as i128);
+        if h == 0 {
+            return Err(endless()).within("arange");
+        }
+        let n = usize::try_from((b - a + h - h.signum()) / h).unwrap_or(if (b > a) == (h > 0) { usize::MAX } else { 0 });
+        Tensor::generated(n.into(), |k| T::from_scalar(Scalar::I64((a + k as i128 * h) as i64))).within("arange")
     }
 
     /// `n` numbers from `start` to `end`, both included, at equal distances; f64.
@@ -163,14 +183,13 @@ makers! {
     /// assert_eq!(Tensor::linspace(0.0, 1.0, 5).to_vec::<f64>(), [0.0, 0.25, 0.5, 0.75, 1.0]);
     /// ```
     linspace try_linspace(start: f64, end: f64, n: usize) {
-        Shape::from(n).checked_len().within("linspace")?;
         let last = n.saturating_sub(1).max(1) as f64;
         // From both ends, so that each end is exact and the points are symmetric.
         let at = |k: usize| {
             let h = (end - start) / last;
             if 2 * k < n { start + k as f64 * h } else { end - (n - 1 - k) as f64 * h }
         };
-        Tensor::try_from_slice(&(0..n).map(at).collect::<Vec<f64>>(), n)
+        Tensor::generated(n.into(), at).within("linspace")
     }
 }
 

@@ -3,7 +3,8 @@
 use super::{Data, Tensor, Value};
 use crate::backend::cpu::movement;
 use crate::dtype::{DType, Element, Scalar, with_stored};
-use crate::error::{Result, err, or_panic};
+use crate::error::{Result, Within, err, or_panic};
+use crate::memory::ask_for;
 use bytemuck::Zeroable;
 
 impl Tensor {
@@ -58,11 +59,18 @@ impl Tensor {
     #[must_use]
     #[track_caller]
     pub fn to_vec<T: Element>(&self) -> Vec<T> {
-        or_panic(self.concrete().map_err(|e| e.in_op("to_vec")));
-        let x = self.stripped().cast(T::DTYPE);
+        or_panic(self.try_to_vec())
+    }
+
+    /// [`to_vec`](Tensor::to_vec), with an error where there is no value to read, or no memory for its elements.
+    #[track_caller]
+    pub fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
+        self.concrete().map_err(|e| e.in_op("to_vec"))?;
+        let x = self.stripped().try_cast(T::DTYPE)?;
+        ask_for::<T>(x.numel()).within("to_vec")?;
         let mut out = vec![T::Stored::zeroed(); x.numel()];
         movement::copy(x.value().view::<T::Stored>(), &mut out);
-        out.into_iter().map(T::load).collect()
+        Ok(out.into_iter().map(T::load).collect())
     }
 
     /// Whether every element is near that of `other`: `|a - b| <= absolute + relative |b|`. Shapes must be equal; NaN is near
@@ -92,6 +100,14 @@ impl Tensor {
     /// The first element that is infinite or NaN, for messages.
     pub(crate) fn first_not_finite(&self) -> f64 {
         self.to_vec::<f64>().into_iter().find(|v| !v.is_finite()).unwrap_or(0.0)
+    }
+
+    /// The elements as words, for tests that compare them to the last bit. A NaN is any NaN: its sign is neither Rust's nor the processor's
+    /// to promise, and changes with what the compiler computes ahead.
+    #[cfg(test)]
+    pub(crate) fn bits(&self) -> Vec<u64> {
+        let word = |v: f64| if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() };
+        self.to_vec::<f64>().into_iter().map(word).collect()
     }
 
     /// The concrete value alone, without history or tangents.

@@ -4,10 +4,11 @@
 //! counter under a key, so every element is drawn by itself, in any order and on any thread.
 
 use super::Tensor;
+use super::create::makers;
 use crate::dtype::{DType, Element, Scalar, with_float};
-use crate::error::{Within, err, or_panic};
+use crate::error::{Result, Within, err, or_panic};
+use crate::memory::ask_for;
 use crate::shape::Shape;
-use crate::tape::caller;
 
 /// What random numbers are drawn from. Keys are split, never advanced: use each once.
 ///
@@ -73,69 +74,55 @@ fn unit32(word: u64) -> f64 {
     (word >> 40) as f64 * (1.0 / (1u64 << 24) as f64)
 }
 
-#[track_caller]
-fn drawn<T: Element>(op: &'static str, shape: Shape, f: impl Fn(usize) -> T) -> Tensor {
-    let n = or_panic(shape.checked_len().within(op));
-    Tensor::from_slice(&(0..n).map(f).collect::<Vec<T>>(), shape)
-}
-
-#[track_caller]
-fn floats(op: &'static str, shape: Shape, dtype: DType, f: impl Fn(usize) -> f64) -> Tensor {
+/// Floats of the given type, each drawn by itself.
+fn floats(shape: Shape, dtype: DType, f: impl Fn(usize) -> f64) -> Result<Tensor> {
     if !dtype.is_float() {
-        or_panic(Err(err!(DType, "draws floats, not {dtype}").in_op(op).at(caller())))
+        return Err(err!(DType, "draws floats, not {dtype}"));
     }
-    with_float!(dtype, T => drawn(op, shape, |k| T::from_scalar(Scalar::F64(f(k)))))
+    with_float!(dtype, T => Tensor::generated(shape, |k| T::from_scalar(Scalar::F64(f(k)))))
 }
 
-impl Tensor {
+makers! {
     /// Numbers drawn evenly from `[0, 1)`.
-    #[must_use]
-    #[track_caller]
-    pub fn uniform(key: Key, shape: impl Into<Shape>, dtype: DType) -> Tensor {
+    uniform try_uniform(key: Key, shape: impl Into<Shape>, dtype: DType) {
         let unit = if dtype == DType::F64 { unit } else { unit32 };
-        floats("uniform", shape.into(), dtype, |k| unit(key.word(k)))
+        floats(shape.into(), dtype, |k| unit(key.word(k))).within("uniform")
     }
 
     /// Numbers from the standard normal distribution.
-    #[must_use]
-    #[track_caller]
-    pub fn randn(key: Key, shape: impl Into<Shape>, dtype: DType) -> Tensor {
+    randn try_randn(key: Key, shape: impl Into<Shape>, dtype: DType) {
         // Box and Muller: a pair of words gives a radius and an angle, of which the cosine is used.
-        floats("randn", shape.into(), dtype, |k| {
+        let normal = |k: usize| {
             let [a, b] = key.words(k as u64);
             (-2.0 * (1.0 - unit(a)).ln()).sqrt() * (std::f64::consts::TAU * unit(b)).cos()
-        })
+        };
+        floats(shape.into(), dtype, normal).within("randn")
     }
 
     /// Integers drawn evenly from `low..high`, as i64.
-    #[must_use]
-    #[track_caller]
-    pub fn randint(key: Key, shape: impl Into<Shape>, low: i64, high: i64) -> Tensor {
+    randint try_randint(key: Key, shape: impl Into<Shape>, low: i64, high: i64) {
         if low >= high {
-            or_panic(Err(err!(Value, "the range {low}..{high} is empty").in_op("randint").at(caller())))
+            return Err(err!(Value, "the range {low}..{high} is empty")).within("randint");
         }
         let n = high.wrapping_sub(low) as u64 as u128;
-        drawn("randint", shape.into(), |k| low.wrapping_add(((key.word(k) as u128 * n) >> 64) as i64))
+        let number = |k: usize| low.wrapping_add(((key.word(k) as u128 * n) >> 64) as i64);
+        Tensor::generated(shape.into(), number).within("randint")
     }
 
     /// True with probability `p`.
-    #[must_use]
-    #[track_caller]
-    pub fn bernoulli(key: Key, shape: impl Into<Shape>, p: f64) -> Tensor {
+    bernoulli try_bernoulli(key: Key, shape: impl Into<Shape>, p: f64) {
         if !(0.0..=1.0).contains(&p) {
-            let e = err!(Value, "{p} is not a probability");
-            or_panic(Err(e.in_op("bernoulli").at(caller())))
+            return Err(err!(Value, "{p} is not a probability")).within("bernoulli");
         }
-        drawn("bernoulli", shape.into(), |k| unit(key.word(k)) < p)
+        Tensor::generated(shape.into(), |k| unit(key.word(k)) < p).within("bernoulli")
     }
 
     /// The numbers `0..n` in random order, as i64.
-    #[must_use]
-    #[track_caller]
-    pub fn permutation(key: Key, n: usize) -> Tensor {
+    permutation try_permutation(key: Key, n: usize) {
+        ask_for::<(u64, i64)>(n).within("permutation")?;
         let mut order: Vec<(u64, i64)> = (0..n).map(|k| (key.word(k), k as i64)).collect();
         order.sort_unstable();
-        drawn("permutation", n.into(), |k| order[k].1)
+        Tensor::generated(n.into(), |k| order[k].1).within("permutation")
     }
 }
 

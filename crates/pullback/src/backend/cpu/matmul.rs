@@ -10,7 +10,7 @@ mod vector;
 use super::compute::Compute;
 use super::movement::{self, Target};
 use super::parallel::{self, Disjoint};
-use super::scratch::with_scratch;
+use super::scratch::{filled, with_scratch};
 use super::strided::{Axes, row_major};
 use super::view::View;
 use bytemuck::Pod;
@@ -66,6 +66,13 @@ struct Dims {
     m: usize,
     n: usize,
     k: usize,
+}
+
+impl Dims {
+    /// The multiply-adds, or the most that can be counted: repeated numbers have lengths that no memory would hold.
+    fn work(self) -> usize {
+        self.m.saturating_mul(self.n).saturating_mul(self.k)
+    }
 }
 
 /// Numbers with a fused multiply-add.
@@ -333,8 +340,8 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
     /// Computes all, on several threads if that is worth it.
     pub fn all(&self, out: &mut [T]) {
         let (panels, target) = (self.panels(), Target::new(out));
-        let Dims { m, n, k } = self.dims;
-        let (work, threads) = (m * n * k, parallel::num_threads());
+        let Dims { m, n, .. } = self.dims;
+        let (work, threads) = (self.dims.work(), parallel::num_threads());
         if work < 2 * GRAIN || self.batch.len() >= 2 * threads {
             return parallel::split(self.batch.len(), GRAIN.div_ceil(work), 1, |part| {
                 // SAFETY: each matrix of the batch has its own part of the output.
@@ -452,7 +459,7 @@ macro_rules! halves {
         impl Product for $T {
             fn product(a: View<$T>, b: View<$T>, out: &mut [$T]) {
                 let (a, b) = (Widened::new(a), Widened::new(b));
-                let mut wide = vec![0f32; out.len()];
+                let mut wide = filled(0f32, out.len());
                 f32::product(a.view(), b.view(), &mut wide);
                 <$T>::narrow_all(&wide, out);
             }
@@ -475,15 +482,15 @@ impl<'a, W: Compute> Widened<'a, W> {
         let low = (0..x.shape.len()).fold(x.offset as isize, |at, k| at + reach(k).min(0)) as usize;
         let high = (0..x.shape.len()).fold(x.offset as isize, |at, k| at + reach(k).max(0)) as usize;
         // Few gaps: all between the first and the last element is converted, and the layout stays.
-        let mut packed = Vec::new();
+        let mut packed;
         let (source, offset, strides) = if high - low < 2 * x.len() {
             (&x.data[low..=high], x.offset - low, x.strides.into())
         } else {
-            packed.resize(x.len(), T::default());
+            packed = filled(T::default(), x.len());
             movement::copy(x, &mut packed);
             (packed.as_slice(), 0, row_major(x.shape))
         };
-        let mut data = vec![W::default(); source.len()];
+        let mut data = filled(W::default(), source.len());
         T::widen_all(source, &mut data);
         Widened { data, offset, shape: x.shape, strides }
     }

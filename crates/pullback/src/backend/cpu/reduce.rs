@@ -12,6 +12,7 @@ pub(crate) use reducers::{All, Any, Max, Min, Reducer, Sum};
 
 use super::movement::Target;
 use super::parallel;
+use super::scratch::filled;
 use super::strided::Axes;
 use super::vectorised::vectorised;
 use super::view::View;
@@ -94,7 +95,7 @@ where
     let blocks = terms.blocks();
     // Few outputs with many blocks each: share the blocks.
     if out.len() < 2 * parallel::num_threads() && blocks > 1 {
-        let mut partial = vec![R::EMPTY; blocks];
+        let mut partial = filled(R::EMPTY, blocks);
         kept.walk(0..out.len(), |o, [at]| {
             let parts = parallel::Disjoint::new(&mut partial);
             parallel::split(blocks, GRAIN / terms::BLOCK, 1, |range| {
@@ -199,7 +200,7 @@ where
     let (tiles, count) = (inner.len.div_ceil(TILE), reduced.len());
     let segments = count.div_ceil(SEGMENT);
     let outputs = out.len();
-    let mut partial = vec![R::EMPTY; if segments > 1 { segments * outputs } else { 0 }];
+    let mut partial = filled(R::EMPTY, if segments > 1 { segments * outputs } else { 0 });
     let (target, partials) = (Target::new(out), Target::new(&mut partial));
     let task = |o: usize, base: isize, number: usize| {
         let (segment, tile) = (number / tiles, number % tiles);
@@ -267,11 +268,11 @@ where
     let with = |axes: &Axes<1>, len, stride| {
         Axes::new(axes.0.iter().map(|a| (a.len, a.strides)).chain([(len, [stride])]))
     };
-    let mut acc = vec![R::EMPTY; outputs * wide];
+    let mut acc = filled(R::EMPTY, outputs * wide);
     let whole = with(&rest, rows.len / q, wide as isize);
     columns::<T, Partial<R>>(data, offset, with(&outer, wide, 1), &whole, &mut acc);
     let left = rows.len % q;
-    let mut tail = vec![R::EMPTY; if left > 0 { out.len() } else { 0 }];
+    let mut tail = filled(R::EMPTY, if left > 0 { out.len() } else { 0 });
     if left > 0 {
         let after = offset + (rows.len - left) as isize * n as isize;
         columns::<T, Partial<R>>(data, after, kept, &with(&rest, left, n as isize), &mut tail);

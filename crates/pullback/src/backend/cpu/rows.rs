@@ -8,6 +8,7 @@ use super::compute::Compute;
 use super::movement::index::OutOfRange;
 use super::movement::{self, Target};
 use super::parallel;
+use super::scratch::{filled, refill};
 use super::strided::{Axes, row_major};
 use super::view::View;
 pub(crate) use kernel::RowMath;
@@ -50,13 +51,12 @@ impl<'a, T: Compute> Rows<'a, T> {
             if let Some(row) = T::as_wide(slice) {
                 return row;
             }
-            scratch.resize(self.len, T::Wide::default());
+            resize(scratch, self.len);
             T::widen_all(slice, scratch);
             return scratch;
         }
         let element = |i: usize| self.x.data[(start + i as isize * self.step) as usize].widen();
-        scratch.clear();
-        scratch.extend((0..self.len).map(element));
+        refill(scratch, (0..self.len).map(element));
         scratch
     }
 
@@ -120,12 +120,19 @@ impl<'a, T: Compute> Rows<'a, T> {
     }
 }
 
+/// Makes a row's scratch memory as long as the row: it is, from the second row on.
+fn resize<W: Copy + Default>(scratch: &mut Vec<W>, n: usize) {
+    if scratch.len() != n {
+        *scratch = filled(W::default(), n);
+    }
+}
+
 /// Lets `f` write a row in the type it is computed in.
 fn write<T: Compute>(out: &mut [T], scratch: &mut Vec<T::Wide>, f: impl FnOnce(&mut [T::Wide])) {
     if let Some(wide) = T::as_wide_mut(out) {
         return f(wide);
     }
-    scratch.resize(out.len(), T::Wide::default());
+    resize(scratch, out.len());
     f(scratch);
     T::narrow_all(scratch, out);
 }
@@ -193,7 +200,7 @@ pub(crate) fn logsumexp<T: Compute<Wide: RowMath>>(x: View<T>, axes: &[usize], o
         steps.push(1);
         return logsumexp_last(View { shape: &rows, strides: &steps, ..x }, out);
     }
-    let mut packed = vec![T::default(); x.len()];
+    let mut packed = filled(T::default(), x.len());
     movement::copy(View { shape: &shape, strides: &strides, ..x }, &mut packed);
     logsumexp_last(View::new(&packed, 0, &rows, &row_major(&rows)), out);
 }
@@ -207,7 +214,7 @@ fn checked<'a>(
     let slice = match labels.as_slice() {
         Some(slice) => slice,
         None => {
-            packed.resize(labels.len(), 0);
+            *packed = filled(0, labels.len());
             movement::copy(labels, packed);
             packed
         }
@@ -252,7 +259,7 @@ pub(crate) fn cross_entropy_pullback<T: Compute<Wide: RowMath>>(
     assert!(labels.len() == rows.count() && g.len() == rows.count(), "cross_entropy: one label for each row");
     let mut packed = Vec::new();
     let labels = checked(labels, rows.len, &mut packed)?;
-    let mut cotangents = vec![T::default(); g.len()];
+    let mut cotangents = filled(T::default(), g.len());
     movement::copy(g, &mut cotangents);
     rows.map(out, |i, x, out| {
         let g = cotangents[i].widen();

@@ -2,6 +2,8 @@
 
 use super::pages::{PAGE, in_large_pages};
 use super::poison::poison;
+use crate::error::or_panic;
+use crate::memory::ask_for;
 use std::cell::RefCell;
 
 thread_local! {
@@ -24,6 +26,21 @@ pub(crate) fn with_scratch<T: bytemuck::Pod>(size: usize, through: usize, f: imp
     KEPT.with_borrow_mut(|kept| kept.push(scratch));
 }
 
+/// `n` copies of a number. Where there is no memory for them an error is raised, which the operation returns.
+pub(crate) fn filled<T: Clone>(v: T, n: usize) -> Vec<T> {
+    or_panic(ask_for::<T>(n));
+    vec![v; n]
+}
+
+/// Fills an emptied vector. Errors are those of [`filled`].
+pub(crate) fn refill<T>(to: &mut Vec<T>, from: impl ExactSizeIterator<Item = T>) {
+    to.clear();
+    if to.capacity() < from.len() {
+        or_panic(ask_for::<T>(from.len()));
+    }
+    to.extend(from);
+}
+
 /// The bytes that are worth a large page.
 const MANY: usize = PAGE / 2;
 /// The bytes of a line of the cache.
@@ -38,7 +55,7 @@ struct Scratch {
 impl Scratch {
     fn new(bytes: usize, align: usize) -> Scratch {
         let bytes = bytes.next_multiple_of(align);
-        let mut scratch = Scratch { words: vec![0; (bytes + align) / 8], align };
+        let mut scratch = Scratch { words: filled(0, (bytes + align) / 8), align };
         if align == PAGE {
             in_large_pages(scratch.memory());
         }

@@ -1,6 +1,7 @@
 //! The elementwise operations that integers have too. They wrap on overflow, as two's complement does.
 
 use super::*;
+use crate::backend::cpu::scratch::filled;
 
 pub(super) enum Integer {
     Unary(fn(i64) -> i64),
@@ -52,7 +53,7 @@ pub(super) fn run(name: &str, x: &[Value], out: &mut Output) -> Result<()> {
 }
 
 fn refuse_zero<T: Copy + Default + PartialEq + Send + Sync>(b: View<T>) -> Result<()> {
-    let mut zero = vec![false; b.len()];
+    let mut zero = filled(false, b.len());
     map::map_with(b, &mut zero, |v| v == T::default());
     match zero.iter().any(|&z| z) {
         true => Err(err!(Value, "integer division by zero")),

@@ -2,6 +2,7 @@
 
 use super::{Batching, Custom};
 use crate::error::{Result, err, or_panic};
+use crate::memory::ask_for;
 use crate::ops::Aval;
 use crate::{Element, Scalar, Shape, Tensor};
 use std::panic::Location;
@@ -77,15 +78,17 @@ fn apply<O: CustomOp>(op: Arc<O>, inputs: &[&Tensor]) -> Result<Tensor> {
     let shapes: Vec<&[usize]> = inputs.iter().map(|t| t.shape()).collect();
     let shape = op.infer(&shapes).map_err(|e| err!(Shape, "{e}"))?;
     let output = Aval { dtype, shape: Shape::from(shape.as_slice()) };
+    let len = output.shape.checked_len()?;
     let (kernel, rule) = (op.clone(), op.clone());
     let custom = Custom {
         name: op.name(),
         inputs: inputs.iter().map(|t| Aval { dtype, shape: t.node().shape.clone() }).collect(),
         outputs: Some(vec![output]),
         body: Arc::new(move |x| {
-            let elements: Vec<Vec<O::Element>> = x.iter().map(|t| t.to_vec()).collect();
+            let elements = x.iter().map(Tensor::try_to_vec).collect::<Result<Vec<Vec<O::Element>>>>()?;
+            ask_for::<O::Element>(len)?;
             let shapes: Vec<&[usize]> = x.iter().map(|t| t.shape()).collect();
-            let mut out = vec![O::Element::from_scalar(Scalar::F64(0.0)); shape.iter().product()];
+            let mut out = vec![O::Element::from_scalar(Scalar::F64(0.0)); len];
             kernel.eval(&elements.iter().map(Vec::as_slice).collect::<Vec<_>>(), &shapes, &mut out);
             Ok(vec![Tensor::try_from_slice(&out, shape.as_slice())?])
         }),

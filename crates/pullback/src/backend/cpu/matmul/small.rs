@@ -23,7 +23,7 @@ pub(super) fn is_along(d: Dims) -> bool {
 
 /// Whether a product is small.
 pub(super) fn is_small(d: Dims) -> bool {
-    d.k <= CHAIN && d.m * d.n * d.k <= MAX
+    d.k <= CHAIN && d.work() <= MAX
 }
 
 /// # Safety

@@ -1,5 +1,6 @@
 //! Matrix times vector, vector times matrix, and the scalar product.
 
+use super::super::scratch::refill;
 use super::super::vectorised::vectorised;
 use super::{Dims, Fused, Matrix, Target, fused};
 
@@ -31,7 +32,7 @@ pub(super) unsafe fn product<T: Fused>(
         if vector.row == 1 {
             std::slice::from_raw_parts(vector.first, d.k)
         } else {
-            packed.extend((0..d.k).map(|p| vector.at(p, 0)));
+            refill(&mut packed, (0..d.k).map(|p| vector.at(p, 0)));
             packed.as_slice()
         }
     };
@@ -43,7 +44,7 @@ pub(super) unsafe fn product<T: Fused>(
                 if matrix.column == 1 {
                     std::slice::from_raw_parts(matrix.skip(i, 0).first, d.k)
                 } else {
-                    scratch.extend((0..d.k).map(|p| matrix.at(i, p)));
+                    refill(&mut scratch, (0..d.k).map(|p| matrix.at(i, p)));
                     scratch.as_slice()
                 }
             };
