@@ -42,6 +42,7 @@ pub mod scalar;
 mod shape;
 mod small;
 mod tape;
+mod temporary;
 mod tensor;
 mod transform;
 

@@ -27,23 +27,25 @@
 
 // The `safetensors` crate brings a dozen others with it, more than the rest of the library may have; the format is small.
 mod header;
+mod replace;
 
 use crate::backend::cpu::movement;
 use crate::dtype::{DType, with_stored};
 use crate::error::{Error, Result, err};
+use crate::memory::ask_for;
 use crate::shape::Shape;
 use crate::tensor::{Data, Output, Tensor};
 use crate::transform::{Tree, from_leaves};
 use bytemuck::Zeroable;
 use header::{Entry, MAX_HEADER};
 use std::collections::{HashMap, HashSet};
-use std::fs::{self, File};
-use std::io::{self, BufReader, BufWriter, Read, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Read, Write};
 use std::panic::Location;
-use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::path::Path;
 
-/// Writes the leaves of a tree to a file. A file that was there before is replaced once the new one is complete.
+/// Writes the leaves of a tree to a file. A file that was there before is replaced once the new one is complete and on the disk: it keeps its
+/// permissions, and a symbolic link to it stays. What a save that was killed has left beside it, the next one removes.
 ///
 /// The error is [`Io`](crate::ErrorKind::Io) if the file cannot be written, [`Structure`](crate::ErrorKind::Structure) if two
 /// leaves have one name.
@@ -52,7 +54,11 @@ pub fn save(tree: &impl Tree, path: impl AsRef<Path>) -> Result<()> {
     let (path, location) = (path.as_ref(), Location::caller());
     let write = || {
         let (header, tensors) = layout(tree)?;
-        replace_with(path, |partial| write_file(&header, &tensors, partial))
+        let write = |out: &mut dyn Write| {
+            out.write_all(&header)?;
+            write_data(&tensors, out)
+        };
+        replace::replace(path, write).map_err(unusable)
     };
     write().map_err(|e: Error| e.within(path.display()).in_op("save").at(location))
 }
@@ -87,9 +93,16 @@ pub fn load<X: Tree>(like: &X, path: impl AsRef<Path>) -> Result<X> {
 /// ```
 #[track_caller]
 pub fn to_bytes(tree: &impl Tree) -> Result<Vec<u8>> {
-    let (mut out, tensors) = layout(tree).map_err(|e| e.in_op("to_bytes").at(Location::caller()))?;
-    write_data(&tensors, &mut out).expect("writing to memory does not fail");
-    Ok(out)
+    let location = Location::caller();
+    let write = || {
+        let (mut out, tensors) = layout(tree)?;
+        let bytes = tensors.iter().map(|t| t.numel() * t.dtype().size()).sum();
+        ask_for::<u8>(bytes)?;
+        out.reserve_exact(bytes);
+        write_data(&tensors, &mut out).map_err(unusable)?;
+        Ok(out)
+    };
+    write().map_err(|e: Error| e.in_op("to_bytes").at(location))
 }
 
 /// [`load`] from bytes.
@@ -119,10 +132,14 @@ fn rank(dtype: DType) -> usize {
 fn layout(tree: &impl Tree) -> Result<(Vec<u8>, Vec<&Tensor>)> {
     let mut leaves = tree.named();
     leaves.sort_by(|(a, x), (b, y)| rank(x.dtype()).cmp(&rank(y.dtype())).then_with(|| a.cmp(b)));
+    let bytes = |t: &Tensor| (t.numel() * t.dtype().size()) as u64;
+    if leaves.iter().try_fold(0u64, |n, (_, t)| n.checked_add(bytes(t))).is_none() {
+        return Err(err!(Memory, "the tensors together have more bytes than can be counted"));
+    }
     let mut end = 0;
     let entries = leaves.iter().map(|(name, t)| {
         let start = end;
-        end += (t.numel() * t.dtype().size()) as u64;
+        end += bytes(t);
         Entry {
             name: name.clone(),
             dtype: TYPES[rank(t.dtype())].1.into(),
@@ -138,27 +155,17 @@ fn layout(tree: &impl Tree) -> Result<(Vec<u8>, Vec<&Tensor>)> {
     Ok((bytes, leaves.into_iter().map(|(_, t)| t).collect()))
 }
 
-/// A name beside the file that no other save has.
-fn partial(path: &Path) -> PathBuf {
-    static SAVES: AtomicU64 = AtomicU64::new(0);
-    let mut name = path.as_os_str().to_owned();
-    name.push(format!(".{}-{}.partial", std::process::id(), SAVES.fetch_add(1, Relaxed)));
-    name.into()
-}
-
-fn write_file(header: &[u8], tensors: &[&Tensor], path: &Path) -> io::Result<()> {
-    let mut out = BufWriter::new(File::create(path)?);
-    out.write_all(header)?;
-    write_data(tensors, &mut out)?;
-    out.into_inner()?.sync_all()
-}
-
-fn write_data(tensors: &[&Tensor], out: &mut impl Write) -> io::Result<()> {
+fn write_data(tensors: &[&Tensor], out: &mut dyn Write) -> io::Result<()> {
     for t in tensors {
         with_stored!(t.dtype(), T => {
-            let mut elements = vec![T::zeroed(); t.numel()];
-            let value = t.concrete().map_err(io::Error::other)?;
-            movement::copy(value.view::<T>(), &mut elements);
+            let x = t.concrete().map_err(io::Error::other)?.view::<T>();
+            if let Some(elements) = x.as_slice().filter(|_| cfg!(target_endian = "little")) {
+                out.write_all(bytemuck::cast_slice(elements))?;
+                continue;
+            }
+            ask_for::<T>(x.len()).map_err(io::Error::other)?;
+            let mut elements = vec![T::zeroed(); x.len()];
+            movement::copy(x, &mut elements);
             let bytes = bytemuck::cast_slice_mut(&mut elements);
             swap_to_little_endian(bytes, t.dtype().size());
             out.write_all(bytes)?;
@@ -174,23 +181,14 @@ fn swap_to_little_endian(bytes: &mut [u8], size: usize) {
     }
 }
 
-/// Writes a file beside the one that it then takes the place of: whatever goes wrong, there is a whole file.
-fn replace_with(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> Result<()> {
-    let partial = partial(path);
-    write(&partial).and_then(|()| fs::rename(&partial, path)).map_err(|e| {
-        // It may not exist; the first error is the one to tell.
-        let _ = fs::remove_file(&partial);
-        unusable(e)
-    })
-}
-
 /// Replaces a file by these bytes.
 pub(crate) fn replace(path: &Path, bytes: &[u8]) -> Result<()> {
-    replace_with(path, |partial| fs::write(partial, bytes))
+    replace::replace(path, |out| out.write_all(bytes)).map_err(unusable)
 }
 
+/// An error of the file, or of what was to be written to it.
 pub(crate) fn unusable(e: io::Error) -> Error {
-    err!(Io, "{e}")
+    e.downcast().unwrap_or_else(|e| err!(Io, "{e}"))
 }
 
 /// Reads a tree from a stream of `len` bytes. The data has no gaps, so that one pass over it is enough.

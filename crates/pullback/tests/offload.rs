@@ -170,3 +170,81 @@ fn files_that_cannot_be_written_or_read_are_errors() {
         assert!(e.to_string().contains("cannot be read back"), "{e}");
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn what_is_offloaded_is_nobody_elses_to_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Dir::new("private");
+    let layer = checkpoint_offloaded(|x: &Tensor| x.sin(), &dir.0);
+    let y = layer(&Tensor::linspace(0.0, 1.0, 10).requires_grad().exp());
+    let files = dir.files();
+    assert_eq!(files.len(), 1);
+    assert_eq!(fs::metadata(&files[0]).unwrap().permissions().mode() & 0o777, 0o600);
+    drop(y);
+}
+
+/// In a container every process has the same number, so that files of that number may be there from the last one.
+#[test]
+fn files_of_an_earlier_process_of_the_same_number_are_not_in_the_way() {
+    let dir = Dir::new("again");
+    for k in 0..1000 {
+        fs::write(dir.0.join(format!("pullback-{}-{k}.residuals", std::process::id())), "").unwrap();
+    }
+    let f = checkpoint_offloaded(|x: &Tensor| x.sin().exp(), &dir.0);
+    let x = Tensor::linspace(0.0, 1.0, 10).requires_grad();
+    f(&x.square()).sum().backward();
+    assert!(x.grad().is_some());
+}
+
+/// What a killed process has left is removed by the next one, but not while another one is alive.
+#[cfg(unix)]
+#[test]
+fn files_of_a_killed_process_go_at_the_next_start() {
+    use std::io::{BufRead, BufReader, Lines};
+    use std::process::{Child, ChildStdout, Command, Stdio};
+    const PLACE: &str = "PULLBACK_TEST_DIRECTORY";
+    let name = "files_of_a_killed_process_go_at_the_next_start";
+    if let Some(dir) = std::env::var_os(PLACE) {
+        let f = checkpoint_offloaded(|x: &Tensor| x.sin().exp(), Path::new(&dir));
+        let y = f(&Tensor::linspace(0.0, 1.0, 10).requires_grad().square());
+        println!("written");
+        // Until it is killed, or the other end is closed.
+        let _ = std::io::stdin().lines().next();
+        drop(y);
+        return;
+    }
+    let dir = Dir::new("killed");
+    let start = || {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name, "--nocapture"])
+            .env(PLACE, &dir.0)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut said = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(said.any(|line| line.unwrap().contains("written")));
+        (child, said)
+    };
+    // It goes on to say that the test has passed.
+    let end = |(mut child, said): (Child, Lines<BufReader<ChildStdout>>)| {
+        drop(child.stdin.take());
+        assert!(child.wait().unwrap().success());
+        drop(said);
+    };
+    let (mut killed, _said) = start();
+    let left = dir.files();
+    assert_eq!(left.len(), 1);
+    let other = start();
+    assert!(left[0].exists() && dir.files().len() == 2, "the first one is alive");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert!(left[0].exists());
+    end(other);
+    assert_eq!(dir.files(), left, "it began while the first one was alive");
+    let next = start();
+    assert!(!left[0].exists() && dir.files().len() == 1);
+    end(next);
+    assert!(dir.files().is_empty());
+}

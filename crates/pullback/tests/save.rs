@@ -110,6 +110,98 @@ fn saving_replaces_the_file_and_leaves_nothing_else() {
     assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 1);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_replaced_file_keeps_its_mode() {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = Temporary::new("mode");
+    let mode = || std::fs::metadata(dir.file()).unwrap().permissions().mode() & 0o777;
+    for wanted in [0o600, 0o640, 0o444] {
+        save(&Tensor::zeros([3]), dir.file()).unwrap();
+        std::fs::set_permissions(dir.file(), PermissionsExt::from_mode(wanted)).unwrap();
+        save(&Tensor::ones([2]), dir.file()).unwrap();
+        assert_eq!(mode(), wanted);
+        pullback::trace(|x: &Tensor| x.sin(), &Tensor::zeros([2])).save(dir.file()).unwrap();
+        assert_eq!(mode(), wanted, "graphs too");
+    }
+    assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn saving_follows_a_symbolic_link() {
+    let dir = Temporary::new("link");
+    let place = dir.0.join("place");
+    std::fs::create_dir(&place).unwrap();
+    // Relative to where it lies, by way of another one, and to a file that is not there yet.
+    std::os::unix::fs::symlink("place/file", dir.0.join("second")).unwrap();
+    std::os::unix::fs::symlink("second", dir.file()).unwrap();
+    for value in [1.0, 2.0] {
+        save(&Tensor::scalar(value), dir.file()).unwrap();
+        assert!(std::fs::symlink_metadata(dir.file()).unwrap().is_symlink());
+        assert!(std::fs::symlink_metadata(place.join("file")).unwrap().is_file());
+        assert_eq!(load(&Tensor::scalar(0.0), place.join("file")).unwrap().item(), value);
+    }
+    assert_eq!(std::fs::read_dir(&place).unwrap().count(), 1);
+    let round = dir.0.join("round");
+    std::os::unix::fs::symlink("round", &round).unwrap();
+    assert_eq!(save(&Tensor::scalar(1.0), &round).unwrap_err().kind(), ErrorKind::Io);
+}
+
+/// What is no file, a pipe or a device, is written to and not replaced.
+#[cfg(target_os = "linux")]
+#[test]
+fn saving_to_a_pipe_writes_to_it() {
+    use std::process::{Command, Stdio};
+    let dir = Temporary::new("pipe");
+    assert!(Command::new("mkfifo").arg(dir.file()).status().unwrap().success());
+    let reader =
+        Command::new("timeout").args(["20", "cat"]).arg(dir.file()).stdout(Stdio::piped()).spawn().unwrap();
+    save(&model(), dir.file()).unwrap();
+    assert!(!std::fs::metadata(dir.file()).unwrap().is_file(), "it is still a pipe");
+    assert_eq!(reader.wait_with_output().unwrap().stdout, to_bytes(&model()).unwrap());
+}
+
+/// What a save that was killed has left is gone after the next one.
+#[cfg(unix)]
+#[test]
+fn the_partial_file_of_a_killed_save_goes_with_the_next() {
+    const PLACE: &str = "PULLBACK_TEST_DIRECTORY";
+    let name = "the_partial_file_of_a_killed_save_goes_with_the_next";
+    if let Some(dir) = std::env::var_os(PLACE) {
+        let x = Tensor::linspace(0.0, 1.0, 1 << 20);
+        loop {
+            save(&x, PathBuf::from(&dir).join("model.safetensors")).unwrap();
+        }
+    }
+    let dir = Temporary::new("killed");
+    let partial = || {
+        let names = std::fs::read_dir(&dir.0).unwrap().map(|e| e.unwrap().file_name().into_string().unwrap());
+        names.filter(|n| n.ends_with(".partial")).count()
+    };
+    for _ in 0..100 {
+        let mut child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", name])
+            .env(PLACE, &dir.0)
+            .stdout(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        while partial() == 0 {
+            std::thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // It may have been done just before.
+        if partial() > 0 {
+            break;
+        }
+    }
+    assert!(partial() > 0, "no save was killed half way");
+    save(&Tensor::ones([2]), dir.file()).unwrap();
+    assert_eq!(std::fs::read_dir(&dir.0).unwrap().count(), 1);
+    assert_eq!(load(&Tensor::zeros([2]), dir.file()).unwrap().to_vec::<f64>(), [1.0, 1.0]);
+}
+
 #[test]
 fn files_that_cannot_be_used_are_named() {
     let dir = Temporary::new("unusable");

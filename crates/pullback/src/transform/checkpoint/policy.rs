@@ -33,7 +33,8 @@ impl Policy {
     /// computation, such as parameters; the pairs of forward mode; and what an outer gradient keeps of the pullback of an inner one.
     ///
     /// A file that cannot be written is an error of the call, one that cannot be read back an error of the pullback
-    /// ([`Io`](crate::ErrorKind::Io)). A process that is killed leaves its files behind.
+    /// ([`Io`](crate::ErrorKind::Io)). Files are the user's own to read. Those of a process that was killed are removed by the next one that offloads to the
+    /// directory while none else does.
     ///
     /// ```
     /// use pullback::{memory, prelude::*};

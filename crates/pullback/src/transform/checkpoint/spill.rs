@@ -3,13 +3,16 @@
 use crate::error::{Error, Result, err};
 use crate::ops::Aval;
 use crate::shape::Strides;
+use crate::temporary;
 use crate::tensor::buffer::Buffer;
 use crate::tensor::{Data, Strided, Tensor};
 use crate::transform::vmap::mapped;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+use std::{collections::HashMap, thread};
 
 /// Values of which as many as can be lie in a file, without their histories. The file goes when this is dropped.
 ///
@@ -80,18 +83,18 @@ impl Place {
     }
 }
 
-/// A file that nobody else writes, removed when this is dropped; none if there is nothing to write.
-struct Temporary(Option<PathBuf>);
+/// A file that nobody else reads or writes, removed when this is dropped; none if there is nothing to write.
+struct Temporary(Option<(PathBuf, Arc<Claim>)>);
+
+/// The beginning and the end of the names of files.
+const NAMES: (&str, &str) = ("pullback-", ".residuals");
 
 impl Temporary {
     fn new(dir: &Path, buffers: &[Buffer]) -> Result<Temporary> {
-        static FILES: AtomicU64 = AtomicU64::new(0);
         if buffers.is_empty() {
             return Ok(Temporary(None));
         }
-        let name = format!("pullback-{}-{}.residuals", std::process::id(), FILES.fetch_add(1, Relaxed));
-        let path = dir.join(name);
-        let full = |e: io::Error| {
+        let full = |e: io::Error, path: &Path| {
             let bytes: usize = buffers.iter().map(|b| b.slice::<u8>().len()).sum();
             err!(
                 Io,
@@ -100,20 +103,21 @@ impl Temporary {
                 path.display()
             )
         };
-        // One that is there already belongs to somebody else.
-        let mut file = File::create_new(&path).map_err(full)?;
-        let temporary = Temporary(Some(path.clone()));
-        buffers.iter().try_for_each(|b| file.write_all(b.slice())).map_err(full)?;
+        let claim = Claim::on(dir);
+        let created = temporary::create(&dir.join(NAMES.0), NAMES.1, true);
+        let (mut file, path) = created.map_err(|e| full(e, dir))?;
+        let temporary = Temporary(Some((path.clone(), claim)));
+        buffers.iter().try_for_each(|b| file.write_all(b.slice())).map_err(|e| full(e, &path))?;
         Ok(temporary)
     }
 
     fn read(&self, lengths: &[usize]) -> Result<Vec<Buffer>> {
-        let Some(path) = &self.0 else { return Ok(Vec::new()) };
+        let Some((path, _)) = &self.0 else { return Ok(Vec::new()) };
         let read = || {
             // It is not held open: there may be more records than a process may have files.
             let mut file = File::open(path)?;
             let next = |&bytes: &usize| {
-                let mut buffer = Buffer::new(bytes);
+                let mut buffer = Buffer::try_new(bytes).map_err(io::Error::other)?;
                 let to = buffer.slice_mut::<u8>().expect("a new buffer has one holder");
                 file.read_exact(&mut to[..bytes]).map(|()| buffer)
             };
@@ -133,9 +137,53 @@ impl Temporary {
 
 impl Drop for Temporary {
     fn drop(&mut self) {
-        if let Some(path) = &self.0 {
+        if let Some((path, _)) = &self.0 {
             // Nobody is there to be told, and what is left is a file in a directory for such files.
             let _ = fs::remove_file(path);
         }
+    }
+}
+
+/// Says that a process has files in a directory: a lock on it that it shares with others of its kind, and that ends with the process however that
+/// ends. Who has the directory alone knows that all such files there have been left by processes that were killed.
+struct Claim {
+    _lock: Option<File>,
+}
+
+impl Claim {
+    /// The claim of this process. Before its first one, what others have left is removed, if none of them is alive.
+    fn on(dir: &Path) -> Arc<Claim> {
+        static CLAIMS: Mutex<Option<HashMap<PathBuf, Weak<Claim>>>> = Mutex::new(None);
+        let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
+        let claims = claims.get_or_insert_default();
+        if let Some(claim) = claims.get(dir).and_then(Weak::upgrade) {
+            return claim;
+        }
+        // Where a directory cannot be opened or locked, nothing is removed, by nobody.
+        let file = File::open(dir).ok();
+        if let Some(file) = &file {
+            if !claims.contains_key(dir) && file.try_lock().is_ok() {
+                remove_all(dir);
+                let _ = file.unlock();
+            }
+            // Another process that has it alone is about to be done with it.
+            let shared = || file.try_lock_shared().is_ok();
+            let _ = (0..100).any(|_| {
+                shared() || {
+                    thread::sleep(Duration::from_millis(1));
+                    false
+                }
+            });
+        }
+        let claim = Arc::new(Claim { _lock: file });
+        claims.insert(dir.into(), Arc::downgrade(&claim));
+        claim
+    }
+}
+
+fn remove_all(dir: &Path) {
+    // What cannot be removed belongs to another user.
+    for path in temporary::made_in(dir, NAMES.0, NAMES.1).into_iter().flatten() {
+        let _ = fs::remove_file(path);
     }
 }
