@@ -218,8 +218,10 @@ impl Primitive for Broadcast {
         // The new axes come between the lanes and the old ones.
         let (lanes, old) = x[0].value.node().shape.split_at(1);
         let ones = std::iter::repeat_n(&1, self.to.len() - old.len());
-        let apart = x[0].value.reshape_to(&lanes.iter().chain(ones).chain(old).copied().collect());
-        Some(bind(Broadcast { to: self.to.inserted(0, n) }, &[&apart]))
+        let apart: Shape = lanes.iter().chain(ones).chain(old).copied().collect();
+        // With the lanes there may be more axes than a tensor can have.
+        let apart = x[0].value.try_reshape(apart);
+        Some(apart.and_then(|apart| bind(Broadcast { to: self.to.inserted(0, n) }, &[&apart])))
     }
 
     fn samples() -> Vec<Sample> {
@@ -260,10 +262,14 @@ impl Region {
 
     /// Where the region lies in an array with these strides.
     pub fn locate(&self, offset: usize, strides: &[isize]) -> (usize, Strides) {
-        let empty = self.axes.iter().any(|a| a.2 == 0);
+        // Beyond a first element the step may lead anywhere, and be too large to be multiplied.
+        let step = |(a, &s): (&(usize, isize, usize), &isize)| if a.2 > 1 { a.1 * s } else { s };
+        let steps = self.axes.iter().zip(strides).map(step).collect();
+        if self.axes.iter().any(|a| a.2 == 0) {
+            return (offset, steps);
+        }
         let start: isize = self.axes.iter().zip(strides).map(|(a, &s)| a.0 as isize * s).sum();
-        let steps = self.axes.iter().zip(strides).map(|(a, &s)| a.1 * s).collect();
-        (if empty { offset } else { (offset as isize + start) as usize }, steps)
+        ((offset as isize + start) as usize, steps)
     }
 }
 
@@ -402,9 +408,14 @@ impl Primitive for Concat {
         if self.axis >= first.shape.len() {
             return Err(err!(Axis, "axis {} is out of range for shape {:?}", self.axis, first.shape));
         }
-        let apart = [self.axis];
+        let agrees = |other: &Arg| {
+            let lengths = other.shape.iter().zip(first.shape.iter()).enumerate();
+            other.dtype == first.dtype
+                && other.shape.len() == first.shape.len()
+                && lengths.clone().all(|(k, (m, n))| m == n || k == self.axis)
+        };
         for other in x {
-            if other.dtype != first.dtype || other.shape.with_ones(&apart) != first.shape.with_ones(&apart) {
+            if !agrees(other) {
                 return Err(err!(
                     Shape,
                     "all shapes must agree but for axis {}, got {} {:?} and {} {:?}",
