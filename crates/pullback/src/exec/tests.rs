@@ -23,8 +23,7 @@ fn same(found: &[Tensor], expected: &[Tensor], what: &str) {
     assert_eq!(found.len(), expected.len(), "{what}");
     for (k, (a, b)) in found.iter().zip(expected).enumerate() {
         assert_eq!((a.dtype(), a.shape()), (b.dtype(), b.shape()), "{what}: output {k}");
-        let bits = |t: &Tensor| t.to_vec::<f64>().into_iter().map(f64::to_bits).collect::<Vec<u64>>();
-        assert_eq!(bits(a), bits(b), "{what}: output {k}\n{a:?}\n{b:?}");
+        assert_eq!(a.bits(), b.bits(), "{what}: output {k}\n{a:?}\n{b:?}");
     }
 }
 

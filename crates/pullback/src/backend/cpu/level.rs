@@ -5,7 +5,10 @@
 //! - `V3`: x86-64-v3, which has AVX2 and a fused multiply-add.
 //! - `V4`: x86-64-v4, which has AVX-512 (F, BW, CD, DQ and VL).
 //!
-//! The choice depends on the processor alone, and `V4` computes what `V3` does in longer vectors, to the last bit. So a value has the
+//! The best one that the processor has is taken, unless `PULLBACK_ISA` names another when the first kernel runs: `portable`, `avx2` or
+//! `avx512`. (Large matrix products are those of the crate `gemm`, which asks the processor itself.)
+//!
+//! The choice is the same for the whole process, and `V4` computes what `V3` does in longer vectors, to the last bit. So a value has the
 //! same result in a loop of any length and on its own, also where a loop stays at `V3`: loops that mostly load and store do, because tensors
 //! begin anywhere, and a vector of 64 bytes would then lie across two lines of the cache each time. Functions gain: `exp`, `tanh` and their
 //! like take 0.5 to 0.7 of the time.
@@ -25,7 +28,24 @@ pub(crate) enum Level {
     V4,
 }
 
-/// The level of this processor, asked once.
+/// The environment variable that chooses a level.
+#[cfg(target_arch = "x86_64")]
+const CHOICE: &str = "PULLBACK_ISA";
+
+/// The level of that name, unless the processor has not got it. A choice that cannot be had is not passed over: results would then not be
+/// those that somebody asked for.
+#[cfg(target_arch = "x86_64")]
+fn chosen(name: &str, best: Level) -> Result<Level, String> {
+    let named = [("portable", Level::Portable), ("avx2", Level::V3), ("avx512", Level::V4)];
+    match named.into_iter().find(|(n, _)| *n == name) {
+        _ if name.is_empty() => Ok(best),
+        None => Err(format!("there is no `{name}`; the instruction sets are portable, avx2 and avx512")),
+        Some((_, level)) if level > best => Err(format!("this processor does not have `{name}`")),
+        Some((_, level)) => Ok(level),
+    }
+}
+
+/// The level of this processor, or a lower one that was chosen; asked once.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) fn level() -> Level {
@@ -46,8 +66,12 @@ pub(crate) fn level() -> Level {
         } else {
             Level::V4
         };
-        ANSWER.store(best as u8, Ordering::Relaxed);
-        best
+        let chosen = match std::env::var_os(CHOICE) {
+            Some(name) => chosen(&name.to_string_lossy(), best).unwrap_or_else(|e| panic!("{CHOICE}: {e}")),
+            None => best,
+        };
+        ANSWER.store(chosen as u8, Ordering::Relaxed);
+        chosen
     }
     #[cfg(test)]
     if let Some(level) = forced::LEVEL.get() {
@@ -143,5 +167,27 @@ pub(crate) mod forced {
             LEVEL.set(Some(level));
             f(level);
         }
+    }
+}
+
+#[cfg(all(test, target_arch = "x86_64"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_can_be_chosen_by_name() {
+        assert_eq!(chosen("portable", Level::V4), Ok(Level::Portable));
+        assert_eq!(chosen("avx2", Level::V3), Ok(Level::V3));
+        assert_eq!(chosen("avx512", Level::V4), Ok(Level::V4));
+        assert_eq!(chosen("", Level::V3), Ok(Level::V3));
+        assert!(chosen("avx512", Level::V3).unwrap_err().contains("does not have `avx512`"));
+        assert!(chosen("sse9", Level::V4).unwrap_err().contains("portable, avx2 and avx512"));
+    }
+
+    /// Where the variable is set, as in the second run of CI, it is obeyed.
+    #[test]
+    fn the_environment_chooses_the_level() {
+        let wanted = std::env::var(CHOICE).unwrap_or_default();
+        assert_eq!(chosen(&wanted, level()), Ok(level()), "{wanted}");
     }
 }

@@ -104,7 +104,7 @@ pub(super) fn draw(seed: u64, shape: &[usize], dtype: DType) -> Tensor {
 }
 
 pub(super) fn bits(t: &Tensor) -> Vec<u64> {
-    t.to_vec::<f64>().iter().map(|v| v.to_bits()).collect()
+    t.bits()
 }
 
 #[test]

@@ -18,9 +18,7 @@ fn both(f: impl Fn(&[Tensor]) -> Vec<Tensor>, x: &[Tensor]) -> (Graph, Graph) {
 /// The same bits from the function, from its graph, and from the narrowed one, which is returned.
 fn check(f: impl Fn(&[Tensor]) -> Vec<Tensor>, x: &[Tensor]) -> Graph {
     let (graph, narrowed) = both(&f, x);
-    let bits = |y: Vec<Tensor>| -> Vec<Vec<u64>> {
-        y.iter().map(|t| t.to_vec::<f64>().into_iter().map(f64::to_bits).collect()).collect()
-    };
+    let bits = |y: Vec<Tensor>| y.iter().map(Tensor::bits).collect::<Vec<_>>();
     let expected = bits(f(x));
     assert_eq!(bits(graph.eval(x).unwrap()), expected);
     assert_eq!(bits(narrowed.eval(x).unwrap()), expected, "{narrowed}");

@@ -7,6 +7,8 @@
 use super::many::Kind;
 use super::slot::Taped;
 use super::store::{MANY, Record, Store, THIRD};
+#[cfg(target_arch = "x86_64")]
+use crate::backend::cpu::level::{Level, level};
 
 /// Pulls the adjoints of the nodes `from..to` back to the nodes before `from` and to inputs.
 ///
@@ -36,7 +38,7 @@ pub(super) unsafe fn single<T: Taped>(
             // SAFETY: the caller's promise.
             unsafe { single_on::<T, true, false>(store, adjoints, from, to) }
         }
-        if is_x86_feature_detected!("fma") {
+        if level() >= Level::V3 {
             // SAFETY: the processor has the instruction; the rest is the caller's promise.
             return unsafe { with_fma(store, adjoints, from, to) };
         }
