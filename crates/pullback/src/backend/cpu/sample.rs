@@ -2,6 +2,11 @@
 
 use super::view::View;
 
+/// The numbers of random cases. Miri, which takes some thousand times as long, runs a few of them.
+pub(super) fn cases(n: usize) -> std::ops::Range<usize> {
+    0..if cfg!(miri) { n / 25 } else { n }
+}
+
 /// A small generator of repeatable numbers.
 pub(super) struct Random(pub u64);
 

@@ -1,4 +1,4 @@
-use super::super::sample::{Random, Strided, shape};
+use super::super::sample::{Random, Strided, cases, shape};
 use super::*;
 
 /// Sums in f64, and the sum of the absolute terms by which errors are measured.
@@ -28,7 +28,7 @@ fn close(out: impl IntoIterator<Item = f64>, expected: &[(f64, f64)], eps: f64) 
 #[test]
 fn products_of_random_layouts() {
     let mut r = Random(5);
-    for case in 0..150 {
+    for case in cases(150) {
         let batch = shape(&mut r, case % 3, 4);
         let most = [6, 20, 70][case % 3];
         let mut size = || if r.below(4) == 0 { 1 } else { 1 + r.below(most) };

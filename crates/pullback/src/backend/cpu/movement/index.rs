@@ -238,7 +238,7 @@ pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send 
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sample::{Random, Strided, indices, shape};
+    use super::super::super::sample::{Random, Strided, cases, indices, shape};
     use super::*;
 
     fn replaced(index: &[usize], axis: usize, i: i64, n: usize) -> Vec<usize> {
@@ -254,7 +254,7 @@ mod tests {
     #[test]
     fn gather_and_scatter_follow_their_formulas() {
         let mut r = Random(2);
-        for case in 0..200 {
+        for case in cases(200) {
             let rank = 1 + case % 4;
             let xs = shape(&mut r, rank, 6);
             let axis = r.below(rank);
@@ -281,7 +281,7 @@ mod tests {
     #[test]
     fn select_and_add_follow_their_formulas() {
         let mut r = Random(3);
-        for case in 0..200 {
+        for case in cases(200) {
             let rank = 1 + case % 3;
             let xs = shape(&mut r, rank, 9);
             let axis = r.below(rank);

@@ -1,4 +1,4 @@
-use super::super::sample::{Random, Strided, indices, shape};
+use super::super::sample::{Random, Strided, cases, indices, shape};
 use super::super::strided::row_major;
 use super::extreme::position;
 use super::*;
@@ -43,7 +43,7 @@ fn random_case(r: &mut Random, case: usize) -> (Vec<usize>, Vec<usize>) {
 #[test]
 fn floats_of_random_layouts() {
     let mut r = Random(8);
-    for case in 0..300 {
+    for case in cases(300) {
         let (shape, axes) = random_case(&mut r, case);
         let nan = case % 5 == 0;
         let x = Strided::random(&mut r, &shape, |r| {
@@ -113,7 +113,7 @@ fn contiguous_arrays_of_many_shapes() {
 #[test]
 fn integers_of_random_layouts() {
     let mut r = Random(9);
-    for case in 0..100 {
+    for case in cases(100) {
         let (shape, axes) = random_case(&mut r, case);
         let x = Strided::random(&mut r, &shape, |r| r.below(7) as i32 - 2);
         let sum = run::<i32, Sum>(&x, &axes);

@@ -1,4 +1,4 @@
-use super::super::sample::{Random, Strided, indices, shape};
+use super::super::sample::{Random, Strided, cases, indices, shape};
 use super::*;
 use crate::backend::cpu::level::forced::at_each_level;
 use half::bf16;
@@ -75,7 +75,7 @@ fn check<T>(
 #[test]
 fn every_function_on_random_layouts() {
     let mut r = Random(12);
-    for case in 0..120 {
+    for case in cases(120) {
         let mut shape = shape(&mut r, 1 + case % 3, 6);
         *shape.last_mut().unwrap() = [1, 2, 31, 32, 33, 100][case % 6];
         let x = Strided::random(&mut r, &shape, |r| 3.0 * r.unit());
@@ -92,7 +92,7 @@ fn every_function_on_random_layouts() {
 #[test]
 fn logsumexp_over_any_axes() {
     let mut r = Random(13);
-    for case in 0..100 {
+    for case in cases(100) {
         let shape = shape(&mut r, 1 + case % 4, 6);
         let axes: Vec<usize> = (0..shape.len()).filter(|_| r.below(2) == 0).collect();
         let x = Strided::random(&mut r, &shape, |r| 100.0 * r.unit());
