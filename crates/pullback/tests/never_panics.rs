@@ -310,7 +310,7 @@ fn try_forms_never_panic_inside_of_transforms() {
     let float = |d: &mut Draw| std::iter::repeat_with(|| d.tensor()).find(|x| x.dtype().is_float()).unwrap();
     none_panics(&all, float, 10, |x, call| {
         let call = std::cell::RefCell::new(call);
-        jvp(
+        let _ = jvp(
             |x: &Tensor| {
                 (call.borrow_mut())(x);
                 x.clone()
@@ -330,7 +330,7 @@ fn try_forms_never_panic_inside_of_transforms() {
     });
     none_panics(&all, Draw::tensor, 10, |x, call| {
         let call = std::cell::RefCell::new(call);
-        trace(
+        let _ = trace(
             |x: &Tensor| {
                 (call.borrow_mut())(x);
                 x.clone()

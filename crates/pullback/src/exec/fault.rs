@@ -8,9 +8,21 @@ use crate::graph::{Graph, Ref};
 use crate::ops::{LogSumExp, Max, Min, Op, Sum};
 use std::cell::Cell;
 
-/// A mistake that someone could make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+macro_rules! faults {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A mistake that someone could make.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Fault {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Fault {
+            pub const ALL: &[Fault] = &[$(Fault::$name),*];
+        }
+    };
+}
+
+faults! {
     /// Passes: a difference or quotient the other way round.
     SwappedOperands,
     /// Passes: values of different operands taken for equal.
@@ -57,37 +69,6 @@ pub(crate) enum Fault {
     FreedEarly,
     /// Planner: a result in the place of a value that is still needed.
     OverwrittenValue,
-}
-
-impl Fault {
-    pub const ALL: [Fault; 23] = {
-        use Fault::*;
-        [
-            SwappedOperands,
-            MergedValues,
-            WrongAxis,
-            ForgottenPermutation,
-            DroppedTerm,
-            ShiftedSlice,
-            ReversedParts,
-            SwappedRegisters,
-            StaleRegister,
-            SharedRegister,
-            ReadOnce,
-            MissingStore,
-            MissingAccumulation,
-            WrongReduction,
-            WidePad,
-            WrongPad,
-            MissingRow,
-            TransposedInput,
-            TransposedView,
-            SwappedInputs,
-            SwappedResults,
-            FreedEarly,
-            OverwrittenValue,
-        ]
-    };
 }
 
 thread_local! {

@@ -123,6 +123,6 @@ fn planted_faults_are_found() {
         }
         None => true,
     };
-    let missed: Vec<Fault> = Fault::ALL.into_iter().filter(missed).collect();
+    let missed: Vec<Fault> = Fault::ALL.iter().copied().filter(missed).collect();
     assert_eq!(missed, []);
 }

@@ -141,9 +141,9 @@ fn every_lane_of_log_sum_exp_has_its_own_maximum() {
     let expected: [f64; 6] = std::array::from_fn(|k| f64::log_sum_exp(&[a[k], b[k]]));
     assert_eq!(expected[3..5], [-INF, INF]);
     let close = |found: Lanes<6>| {
-        for k in 0..6 {
-            let apart = (found.0[k] - expected[k]).abs() <= 1e-15 * expected[k].abs();
-            assert!(apart || found.0[k] == expected[k], "lane {k}: {} for {}", found.0[k], expected[k]);
+        for (found, expected) in found.0.into_iter().zip(expected) {
+            let near = (found - expected).abs() <= 1e-15 * expected.abs();
+            assert!(near || found == expected, "{found} for {expected}");
         }
     };
     close(Lanes::log_sum_exp(&[Lanes(a), Lanes(b)]));

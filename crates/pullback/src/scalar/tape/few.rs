@@ -71,7 +71,6 @@ fn pulled<T: Taped, const N: usize>(installed: &Installed<T>, y: Var<T>) -> [T; 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::Number;
     use crate::scalar::{Dual, Real, gradient, hessian, record};
 
     fn f<T: Real>(x: [T; 2]) -> T {
