@@ -11,6 +11,9 @@ use crate::tensor::{alive, buffer};
 /// process. To ask costs less than a hundredth of what the first touch of so many pages does.
 const ASKED: usize = 1 << 20;
 
+/// Operations on fewer elements take no memory that is asked for.
+pub(crate) const ALWAYS_THERE: usize = ASKED / 16;
+
 /// An error if there is no memory for `n` elements of `T`.
 #[inline]
 pub(crate) fn ask_for<T>(n: usize) -> Result<()> {

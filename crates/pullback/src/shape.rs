@@ -43,6 +43,7 @@ impl Shape {
     }
 
     /// The number of elements.
+    #[inline]
     pub(crate) fn numel(&self) -> usize {
         self.0.iter().product()
     }
