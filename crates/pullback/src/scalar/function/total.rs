@@ -189,30 +189,6 @@ impl Total {
         failure.map_or(Ok(()), |failure| Err(self.function.outside(failure)))
     }
 
-    /// The sums over some of the points, which are numbered in `chosen`: those of one cluster, or of one batch, without a copy of them.
-    ///
-    /// ```
-    /// use pullback::scalar::{Function, Real};
-    /// fn square<T: Real>(x: &[T]) -> T {
-    ///     (x[0] - x[1]) * (x[0] - x[1])
-    /// }
-    /// let mut sum = [0.0];
-    /// Function::record(square, 2).total(1).evaluate_chosen_into(&[1.0], &[2.0, 3.0, 4.0], &[2, 0], &mut sum);
-    /// assert_eq!(sum, [10.0]);
-    /// ```
-    ///
-    /// # Panics
-    /// As [`evaluate_into`](Self::evaluate_into), or if there is no such point.
-    #[track_caller]
-    pub fn evaluate_chosen_into(&self, shared: &[f64], points: &[f64], chosen: &[usize], sums: &mut [f64]) {
-        let own = self.own(points);
-        if let Some(failure) =
-            self.sums(shared, Points::all(points, own, points.len() / own).chosen(chosen), sums)
-        {
-            panic!("{}", self.function.outside(Failure { point: chosen[failure.point], ..failure }));
-        }
-    }
-
     /// How many inputs each point has of its own.
     #[track_caller]
     fn own(&self, points: &[f64]) -> usize {
@@ -394,28 +370,5 @@ mod tests {
             let expected: f64 = own.iter().map(|&x| single.evaluate(&[0.75, x])[0]).sum();
             assert!((found - expected).abs() <= 1e-13 * expected.abs(), "{k}: {found} and {expected}");
         }
-    }
-
-    #[test]
-    fn chosen_points_are_summed_as_if_they_were_all() {
-        let gradient = Function::record(f, 4).gradient_function().select(0..2);
-        let (total, all) = (gradient.total(2), points(20_000));
-        for n in [0, 1, 5, 63, 64, 100, 20_000] {
-            // 7 and 20,000 have no common divisor: every point comes once, in another order.
-            let chosen: Vec<usize> = (0..n).map(|k| 7 * k % 20_000).collect();
-            let copied: Vec<f64> = chosen.iter().flat_map(|&k| all[2 * k..2 * k + 2].to_vec()).collect();
-            let mut sums = [0.0; 2];
-            total.evaluate_chosen_into(&[0.75, -1.25], &all, &chosen, &mut sums);
-            assert_eq!(total.evaluate(&[0.75, -1.25], &copied), sums, "{n} points");
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "point 9 is outside the branch")]
-    fn a_chosen_point_outside_the_branch_is_named() {
-        let mut all = points(10);
-        all[2 * 9 + 1] = 11.0;
-        let total = Function::record(f, 4).total(2);
-        total.evaluate_chosen_into(&[1.0, 1.0], &all, &[3, 9, 4], &mut [0.0]);
     }
 }
