@@ -91,28 +91,52 @@ fn pairs<T: Copy, const N: usize>(mut a: [T; N], b: [T; N], f: impl Fn(T, T) -> 
 
 // The chain rule multiplies tangents by slopes so that a zero on either side wins over infinity and NaN: where a function is
 // infinitely steep, what does not move must stay. To look for that in every product would take long; a plain product differs only where
-// it is NaN.
+// it is NaN, and is then made again.
 
-/// Whether plain products with these slopes, of which this is the product, are those of the chain rule: they are finite, and not 0. For many
-/// tangents of plain numbers that is less to look at than the results.
+/// Whether plain products are those of the chain rule. For many tangents of plain numbers it is less to look at the slopes than at the
+/// products: they are right behind all that are finite and not 0.
 #[inline(always)]
-fn is_harmless<T: Real, const N: usize>(slopes: T) -> bool {
-    // Neither 0, which becomes the largest, nor infinite or NaN, by one comparison.
-    let bits = slopes.value().to_bits() << 1;
-    T::PARTS == 1 && N > 2 && bits.wrapping_sub(1) < (f64::INFINITY.to_bits() << 1) - 1
+fn is_sound<T: Real, const M: usize, const N: usize>(slopes: [T; M], products: [T; N]) -> bool {
+    if T::PARTS == 1 && N > 2 {
+        // Neither 0, which becomes the largest, nor infinite or NaN, by one comparison.
+        let bits = slopes.iter().map(|p| p.value()).product::<f64>().to_bits() << 1;
+        bits.wrapping_sub(1) < (f64::INFINITY.to_bits() << 1) - 1
+    } else {
+        !any_nan(products)
+    }
+}
+
+/// Whether products with care are in line, although that is rare: a call would have all that is in registers go to memory first.
+const fn is_short<T: Real>() -> bool {
+    T::PARTS <= 2
 }
 
 /// Tangents `a` behind a slope `p`.
 #[inline(always)]
 fn behind<T: Real, const N: usize>(p: T, a: [T; N]) -> [T; N] {
     if T::PARTS == 0 {
-        return each(a, |t| p.chain_mul(t));
+        return each(
+            a,
+            #[inline(always)]
+            |t| p.chain_mul(t),
+        );
     }
-    let eps = each(a, |t| p.ungated_mul(t));
-    if is_harmless::<T, N>(p) || !any_nan(eps) {
+    let eps = each(
+        a,
+        #[inline(always)]
+        |t| p.ungated_mul(t),
+    );
+    if is_sound([p], eps) {
         return eps;
     }
     std::hint::cold_path();
+    if is_short::<T>() {
+        return each(
+            a,
+            #[inline(always)]
+            |t| p.chain_mul(t),
+        );
+    }
     let mut eps = copied(a);
     behind_again(&copied([p]), &mut eps);
     copied(eps)
@@ -121,20 +145,42 @@ fn behind<T: Real, const N: usize>(p: T, a: [T; N]) -> [T; N] {
 #[cold]
 #[inline(never)]
 fn behind_again<T: Real, const N: usize>([p]: &[T; 1], a: &mut [T; N]) {
-    *a = each(*a, |t| p.chain_mul(t));
+    *a = each(
+        *a,
+        #[inline(always)]
+        |t| p.chain_mul(t),
+    );
 }
 
 /// Tangents `a` and `b` behind slopes `p` and `q`.
 #[inline(always)]
 fn behind_both<T: Real, const N: usize>(p: T, a: [T; N], q: T, b: [T; N]) -> [T; N] {
     if T::PARTS == 0 {
-        return pairs(a, b, |a, b| p.chain_mul(a) + q.chain_mul(b));
+        return pairs(
+            a,
+            b,
+            #[inline(always)]
+            |a, b| p.chain_mul(a) + q.chain_mul(b),
+        );
     }
-    let eps = pairs(a, b, |a, b| p.ungated_mul(a) + q.ungated_mul(b));
-    if is_harmless::<T, N>(p.ungated_mul(q)) || !any_nan(eps) {
+    let eps = pairs(
+        a,
+        b,
+        #[inline(always)]
+        |a, b| p.ungated_mul(a) + q.ungated_mul(b),
+    );
+    if is_sound([p, q], eps) {
         return eps;
     }
     std::hint::cold_path();
+    if is_short::<T>() {
+        return pairs(
+            a,
+            b,
+            #[inline(always)]
+            |a, b| p.chain_mul(a) + q.chain_mul(b),
+        );
+    }
     let mut eps = copied(a);
     behind_both_again(&copied([p, q]), &mut eps, &copied(b));
     copied(eps)
@@ -143,7 +189,12 @@ fn behind_both<T: Real, const N: usize>(p: T, a: [T; N], q: T, b: [T; N]) -> [T;
 #[cold]
 #[inline(never)]
 fn behind_both_again<T: Real, const N: usize>([p, q]: &[T; 2], a: &mut [T; N], b: &[T; N]) {
-    *a = pairs(*a, *b, |a, b| p.chain_mul(a) + q.chain_mul(b));
+    *a = pairs(
+        *a,
+        *b,
+        #[inline(always)]
+        |a, b| p.chain_mul(a) + q.chain_mul(b),
+    );
 }
 
 #[cold]
@@ -216,10 +267,20 @@ impl<T: Real, const N: usize> Chain for Dual<T, N> {
             return self.binary(other, a * b, slope::mul(a, b, a));
         }
         let y = self.ungated_mul(other);
-        if is_harmless::<T, N>(y.re) || !y.has_nan() {
+        // A plain number is as it is.
+        if is_sound([y.re], y.eps) && (T::PARTS == 1 || !y.re.has_nan()) {
             return y;
         }
         std::hint::cold_path();
+        if T::PARTS == 1 {
+            let eps = pairs(
+                self.eps,
+                other.eps,
+                #[inline(always)]
+                |s, t| b.chain_mul(s) + a.chain_mul(t),
+            );
+            return Dual { re: y.re, eps };
+        }
         let mut factors = copied([self, other]);
         product_again(&mut factors);
         copied(factors)[0]
@@ -284,19 +345,34 @@ impl<T: Real, const N: usize> Real for Dual<T, N> {
     #[inline(always)]
     fn chain_mul(self, other: Self) -> Self {
         let (a, b) = (self.re, other.re);
-        let eps = pairs(self.eps, other.eps, |s, t| b.chain_mul(s) + a.chain_mul(t));
+        let eps = pairs(
+            self.eps,
+            other.eps,
+            #[inline(always)]
+            |s, t| b.chain_mul(s) + a.chain_mul(t),
+        );
         Dual { re: a.chain_mul(b), eps }
     }
 
     #[inline(always)]
     fn ungated_mul(self, other: Self) -> Self {
         let (a, b) = (self.re, other.re);
-        let eps = pairs(self.eps, other.eps, |s, t| b.ungated_mul(s) + a.ungated_mul(t));
+        let eps = pairs(
+            self.eps,
+            other.eps,
+            #[inline(always)]
+            |s, t| b.ungated_mul(s) + a.ungated_mul(t),
+        );
         Dual { re: a.ungated_mul(b), eps }
     }
 
     #[inline(always)]
     fn has_nan(self) -> bool {
         self.re.has_nan() | any_nan(self.eps)
+    }
+
+    #[inline(always)]
+    fn joined(self, other: Self) -> Self {
+        Dual { re: self.re.joined(other.re), eps: pairs(self.eps, other.eps, T::joined) }
     }
 }

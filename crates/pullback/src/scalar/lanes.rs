@@ -217,7 +217,16 @@ impl<const N: usize> Real for Lanes<N> {
 
     #[inline(always)]
     fn has_nan(self) -> bool {
-        self.0.iter().fold(false, |any, v| any | v.is_nan())
+        self.have_nan(Lanes([-0.0; N]))
+    }
+
+    #[inline(always)]
+    fn have_nan(self, other: Self) -> bool {
+        // Four sums, which are vectors; nothing is added to a number by the negative zero.
+        let mut sums = [-0.0; 4];
+        (0..N).for_each(|k| sums[k % 4] += self.0[k]);
+        (0..N).for_each(|k| sums[k % 4] += other.0[k]);
+        ((sums[0] + sums[2]) + (sums[1] + sums[3])).is_nan()
     }
 }
 

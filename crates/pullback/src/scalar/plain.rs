@@ -116,7 +116,7 @@ impl Real for f64 {
     }
     #[inline(always)]
     fn chain_mul(self, other: Self) -> Self {
-        if self == 0.0 || other == 0.0 { 0.0 } else { self * other }
+        if (self == 0.0) | (other == 0.0) { 0.0 } else { self * other }
     }
     #[inline(always)]
     fn saturates(self) -> bool {
@@ -179,7 +179,7 @@ impl Real for Single {
     }
     #[inline(always)]
     fn chain_mul(self, other: Self) -> Self {
-        if self.0 == 0.0 || other.0 == 0.0 { Single(0.0) } else { self * other }
+        if (self.0 == 0.0) | (other.0 == 0.0) { Single(0.0) } else { self * other }
     }
     #[inline(always)]
     fn saturates(self) -> bool {

@@ -244,7 +244,7 @@ pub trait Real:
         Some(self <= other)
     }
 
-    /// How many plain numbers it is made of; 0 if products are not all there is to it, as for what records.
+    /// How many plain numbers a product looks at for NaN; 0 if it has to be the right one at once, as for what records what was asked.
     #[doc(hidden)]
     const PARTS: usize = 0;
 
@@ -270,11 +270,26 @@ pub trait Real:
         true
     }
 
-    /// Whether one of the parts is NaN.
+    /// Whether one of the parts is NaN. It may be said of infinities of both signs too: the sum of many parts is quicker to look at
+    /// than each of them, and who asks then multiplies again with care, which is right for all numbers.
     #[doc(hidden)]
     #[inline(always)]
     fn has_nan(self) -> bool {
         self.value().is_nan()
+    }
+
+    /// [`has_nan`](Self::has_nan) of either.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn have_nan(self, other: Self) -> bool {
+        self.has_nan() | other.has_nan()
+    }
+
+    /// A sum of the parts, only to be looked at for NaN.
+    #[doc(hidden)]
+    #[inline(always)]
+    fn joined(self, other: Self) -> Self {
+        self + other
     }
 }
 

@@ -88,22 +88,31 @@ fn along<T: Taped>(slope: Slope<T>, c: T) -> T {
     if T::SLOW_PRODUCT && c.is_one() { slope.number() } else { slope.times(c) }
 }
 
-/// [`along`] for two variables, with one look for NaN at both products.
+/// [`along`] for two variables by plain products, and whether those have to be made again with care.
 #[inline(always)]
-fn along_both<T: Taped>([p, q]: [Slope<T>; 2], c: T, d: T) -> (T, T) {
-    let (Slope::Of(slope), Slope::Of(other)) = (p, q) else { return (along(p, c), along(q, d)) };
-    if T::PARTS == 0 {
-        return (along(p, c), along(q, d));
-    }
-    let plain = |slope: T, c: T| if T::SLOW_PRODUCT && c.is_one() { slope } else { slope.ungated_mul(c) };
+fn along_both<T: Taped>([p, q]: [Slope<T>; 2], c: T, d: T) -> (T, T, bool) {
+    let (Slope::Of(slope), Slope::Of(other)) = (p, q) else { return (along(p, c), along(q, d), false) };
     let (a, b) = (plain(slope, c), plain(other, d));
-    if a.has_nan() | b.has_nan() { along_both_again(slope, c, other, d) } else { (a, b) }
+    (a, b, a.have_nan(b))
+}
+
+/// The sum of two products of the chain rule.
+#[inline(always)]
+fn along_sum<T: Taped>([p, c]: [T; 2], [q, d]: [T; 2]) -> T {
+    let sum = plain(p, c) + plain(q, d);
+    if sum.has_nan() { sum_again([p, c], [q, d]) } else { sum }
 }
 
 #[cold]
 #[inline(never)]
-fn along_both_again<T: Taped>(p: T, c: T, q: T, d: T) -> (T, T) {
-    (p.chain_mul(c), q.chain_mul(d))
+fn sum_again<T: Taped>([p, c]: [T; 2], [q, d]: [T; 2]) -> T {
+    p.chain_mul(c) + q.chain_mul(d)
+}
+
+/// A slope times a factor, in which a zero does not win.
+#[inline(always)]
+fn plain<T: Taped>(slope: T, c: T) -> T {
+    if T::SLOW_PRODUCT && c.is_one() { slope } else { slope.ungated_mul(c) }
 }
 
 impl<T: Taped> Chain for Var<T> {
@@ -137,15 +146,26 @@ impl<T: Taped> Chain for Var<T> {
             return Self::fixed(y);
         }
         if self.at != other.at && self.at != 0 && other.at != 0 {
-            let (pa, pb) = along_both([p, q], self.c, other.c);
-            return Var { v: y, c: T::constant(1.0), at: slot::push(pa, self.at, pb, other.at) };
+            let (at, again) = slot::push(
+                self.at,
+                other.at,
+                #[inline(always)]
+                || along_both([p, q], self.c, other.c),
+            );
+            if again {
+                slot::correct([p.number(), self.c], [q.number(), other.c]);
+            }
+            return Var { v: y, c: T::constant(1.0), at };
         }
         // Where these are common the compiler mostly sees it, and there is no branch; elsewhere records come first.
         std::hint::cold_path();
         if self.at == other.at {
             // The same node, or two constants, whose factors are 0.
-            let (a, b) = along_both([p, q], self.c, other.c);
-            return Var { v: y, c: a + b, ..self };
+            let c = match (p, q) {
+                (Slope::Of(p), Slope::Of(q)) => along_sum([p, self.c], [q, other.c]),
+                _ => along(p, self.c) + along(q, other.c),
+            };
+            return Var { v: y, c, ..self };
         }
         if self.at != 0 {
             return Var { v: y, c: along(p, self.c), ..self };
@@ -185,8 +205,20 @@ impl<T: Taped> Real for Var<T> {
         let v = self.v * a.v + b.v;
         // Without a product for the factor that is mostly 1: for two products the compiler would load value and factor at once, and
         // wait until both have left the processor's store queue.
-        let q = if a.c.is_one() { self.v } else { chained(self.v, a.c) };
-        let at = slot::push_third(along(Slope::Of(a.v), self.c), self.at, q, a.at, b.at);
+        let (at, again) = slot::push_third(
+            self.at,
+            a.at,
+            b.at,
+            #[inline(always)]
+            || {
+                let q = if a.c.is_one() { self.v } else { self.v.ungated_mul(a.c) };
+                let p = plain(a.v, self.c);
+                (p, q, p.have_nan(q))
+            },
+        );
+        if again {
+            slot::correct([a.v, self.c], [self.v, a.c]);
+        }
         Var { v, c: T::constant(1.0), at }
     }
 
@@ -228,14 +260,33 @@ impl<T: Taped> Real for Var<T> {
         self.v.all_le(other.v)
     }
 
+    // Value, factor and node; the factor is by the chain rule in any case.
+    const PARTS: usize = 3 * T::PARTS;
+
     #[inline(always)]
     fn chain_mul(self, other: Self) -> Self {
         self.binary(other, chained(self.v, other.v), [Slope::Of(other.v), Slope::Of(self.v)])
     }
 
     #[inline(always)]
+    fn ungated_mul(self, other: Self) -> Self {
+        self.binary(other, self.v.ungated_mul(other.v), [Slope::Of(other.v), Slope::Of(self.v)])
+    }
+
+    #[inline(always)]
     fn has_nan(self) -> bool {
         self.v.has_nan()
+    }
+
+    #[inline(always)]
+    fn have_nan(self, other: Self) -> bool {
+        self.v.have_nan(other.v)
+    }
+
+    /// Without a record.
+    #[inline(always)]
+    fn joined(self, other: Self) -> Self {
+        Self::fixed(self.v.joined(other.v))
     }
 
     #[track_caller]

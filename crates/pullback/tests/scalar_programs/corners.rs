@@ -87,6 +87,25 @@ fn a_slope_of_zero_wins_over_an_infinite_one_everywhere() {
     all_are(jacobians!(sums, [0.0, 0.0]), &[&[0.0, 0.0], &[0.0, 0.0]]);
 }
 
+/// NaN is looked for in sums, where infinities of both signs leave one too.
+#[test]
+fn infinities_of_both_signs_are_not_taken_for_nan() {
+    fn f<T: Real>(x: &[T]) -> Vec<T> {
+        vec![x[0].sqrt() - x[1].sqrt(), x[0].sqrt() * x[0] + x[1] * x[1].sqrt()]
+    }
+    all_are(jacobians!(f, [0.0, 0.0]), &[&[INF, -INF], &[0.0, 0.0]]);
+    let (steep, second) = Tape::new().record(|t| {
+        let (x, y) = (t.input(Lanes([0.0, 0.0, 4.0, 0.0])), t.input(Lanes([1.0, -1.0, 1.0, 0.0])));
+        let z = x.sqrt() * y;
+        (t.derivative(z, x), t.derivative(x.sqrt().mul_add(y, y), x))
+    });
+    assert_eq!(steep, Lanes([INF, -INF, 0.25, 0.0]));
+    assert_eq!(second, steep);
+    let slopes = scalar::gradient_at(|[x, y]| x.sqrt() - y.sqrt(), [Dual::<f64, 1>::fixed(0.0); 2]);
+    assert_eq!(slopes.map(Dual::real), [INF, -INF]);
+    assert_eq!(slopes.map(|d| d.tangents()[0]), [0.0, 0.0]);
+}
+
 #[test]
 fn the_hessian_of_the_taken_piece_is_its_own() {
     fn f<T: Real>(x: &[T]) -> T {

@@ -56,12 +56,12 @@ fn pulled<T: Taped, const N: usize>(installed: &Installed<T>, y: Var<T>) -> [T; 
                 unsafe { sweep::single(tape.store(), &mut adjoints, 1 + N as u32, end, careful) };
             }
             adjoints[0] = zero;
-            let mut any_nan = false;
+            let mut sum = T::constant(-0.0);
             for k in 0..N {
                 gradient[k] = std::mem::replace(&mut adjoints[1 + k], zero);
-                any_nan |= gradient[k].has_nan();
+                sum = sum.joined(gradient[k]);
             }
-            any_nan
+            sum.has_nan()
         },
     );
     tape.store().adjoints = adjoints;

@@ -131,10 +131,10 @@ impl<T: Taped> Recording<'_, T> {
         self.installed.with(|tape| {
             until_sound(|careful| {
                 let mut adjoints = self.pull(tape, &[y], &[T::constant(1.0)], careful);
-                gradient.copy_from_slice(&adjoints[1..=gradient.len()]);
-                clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
+                let any_nan = take(&mut adjoints[1..], gradient);
+                clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0, gradient.len() + 1);
                 tape.store().adjoints = adjoints;
-                any_nan(gradient)
+                any_nan
             });
         });
     }
@@ -201,7 +201,7 @@ impl<T: Taped> Recording<'_, T> {
                 for (x, d) in x.iter().zip(&mut *gradient) {
                     *d = adjoints[x.node() as usize];
                 }
-                clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0);
+                clear_inputs::<T, 1>(tape.store(), adjoints.as_chunks_mut().0, 0);
                 tape.store().adjoints = adjoints;
                 any_nan(gradient)
             });
@@ -275,7 +275,7 @@ impl<T: Taped> Recording<'_, T> {
                 *d = adjoints[x.node() as usize][w];
             }
         }
-        clear_inputs(tape.store(), adjoints);
+        clear_inputs(tape.store(), adjoints, 0);
         tape.store().adjoints = flat;
     }
 
@@ -359,7 +359,13 @@ impl<T: Taped> Recording<'_, T> {
 
 /// Whether some part is NaN. All are looked at, without a branch for each.
 fn any_nan<T: Taped>(derivatives: &[T]) -> bool {
-    derivatives.iter().fold(false, |any, d| any | d.has_nan())
+    let mut sums = [T::constant(-0.0); 4];
+    let (fours, rest) = derivatives.as_chunks::<4>();
+    for four in fours {
+        (0..4).for_each(|k| sums[k] = sums[k].joined(four[k]));
+    }
+    rest.iter().for_each(|&d| sums[0] = sums[0].joined(d));
+    sums[0].joined(sums[2]).have_nan(sums[1].joined(sums[3]))
 }
 
 /// Walks once, and again with care if the results have NaN: most often it is from the first walk, where a derivative of zero met an
@@ -389,9 +395,27 @@ fn adjoints_of<T: Taped>(store: &mut Store<T>, n: usize) -> Vec<T> {
     adjoints
 }
 
-fn clear_inputs<T: Taped, const W: usize>(store: &Store<T>, adjoints: &mut [[T; W]]) {
+/// Takes the adjoints of inputs, of which zeros are left, in one pass; whether some part is NaN.
+fn take<T: Taped>(adjoints: &mut [T], into: &mut [T]) -> bool {
+    let adjoints = &mut adjoints[..into.len()];
+    let mut sums = [T::constant(-0.0); 4];
+    let ((fours, rest), (into, last)) = (adjoints.as_chunks_mut::<4>(), into.as_chunks_mut::<4>());
+    for (four, into) in fours.iter_mut().zip(into) {
+        *into = *four;
+        (0..4).for_each(|k| sums[k] = sums[k].joined(four[k]));
+        *four = [T::constant(0.0); 4];
+    }
+    for (adjoint, into) in rest.iter_mut().zip(last) {
+        *into = std::mem::replace(adjoint, T::constant(0.0));
+        sums[0] = sums[0].joined(*into);
+    }
+    sums[0].joined(sums[2]).have_nan(sums[1].joined(sums[3]))
+}
+
+/// Makes the adjoints of inputs zero, the first ones from node `from` on and the late ones.
+fn clear_inputs<T: Taped, const W: usize>(store: &Store<T>, adjoints: &mut [[T; W]], from: usize) {
     let zero = [T::constant(0.0); W];
-    adjoints[..store.first() as usize].fill(zero);
+    adjoints[from..store.first() as usize].fill(zero);
     for &late in &store.late_inputs {
         adjoints[late as usize] = zero;
     }

@@ -57,11 +57,11 @@ pub trait Taped: Real + sealed::Sealed {
     /// Whether a product takes longer than to find out that one factor is 1, as it is after every record.
     #[doc(hidden)]
     const SLOW_PRODUCT: bool = false;
-    /// `self + p * g`, rounded once if `FUSED` and the type can.
+    /// `self + p * g` by the plain product, rounded once if `FUSED` and the type can.
     #[doc(hidden)]
     #[inline(always)]
     fn plus_product<const FUSED: bool>(self, p: Self, g: Self) -> Self {
-        self + p * g
+        self + p.ungated_mul(g)
     }
 }
 
@@ -259,56 +259,87 @@ fn here<T: Taped>() -> *const Slot {
 }
 
 /// Records `d(node) = pa d(a) + pb d(b)` on the tape of this thread; the node in the low half, the generation in the high, as in `a`
-/// and `b`, which have to be of that tape.
+/// and `b`, which have to be of that tape. `partials` gives `pa` and `pb`, and what is to be known of them afterwards.
 #[inline(always)]
-pub(in crate::scalar) fn push<T: Taped>(pa: T, a: u64, pb: T, b: u64) -> u64 {
-    write(pa, a as u32, pb, b as u32, |at| ((a ^ at) | (b ^ at)) >> 32 == 0)
+pub(in crate::scalar) fn push<T: Taped>(
+    a: u64,
+    b: u64,
+    partials: impl FnOnce() -> (T, T, bool),
+) -> (u64, bool) {
+    write(a as u32, b as u32, partials, |at| ((a ^ at) | (b ^ at)) >> 32 == 0)
 }
 
 /// As [`push`], for `d(node) = pa d(a) + pb d(b) + d(c)`.
 #[inline(always)]
-pub(in crate::scalar) fn push_third<T: Taped>(pa: T, a: u64, pb: T, b: u64, c: u64) -> u64 {
+pub(in crate::scalar) fn push_third<T: Taped>(
+    a: u64,
+    b: u64,
+    c: u64,
+    partials: impl FnOnce() -> (T, T, bool),
+) -> (u64, bool) {
     let own = |at: u64| ((a ^ at) | (b ^ at) | (c ^ at)) >> 32 == 0;
-    let at = write(pa, a as u32 | THIRD, pb, b as u32, own);
+    let (at, known) = write(a as u32 | THIRD, b as u32, partials, own);
     // SAFETY: every record of the current chunk, such as the one that was just written, has a place for a third node.
     slot::<T, _>(|slot| unsafe {
         slot.thirds.get().wrapping_add(offset::<u32>(at)).cast::<u32>().write(c as u32);
     });
-    at
+    (at, known)
 }
 
 /// Records an operation that is described elsewhere, as number `which`.
 pub(super) fn push_described<T: Taped>(which: u32) -> u64 {
     let zero = T::constant(0.0);
-    write(zero, MANY, zero, which, |_| true)
+    write(MANY, which, || (zero, zero, false), |_| true).0
 }
 
 /// Writes a record, if `own` says that its operands are of the generation of the node that it defines.
 #[inline(always)]
-fn write<T: Taped>(pa: T, a: u32, pb: T, b: u32, own: impl FnOnce(u64) -> bool) -> u64 {
+fn write<T: Taped>(
+    a: u32,
+    b: u32,
+    partials: impl FnOnce() -> (T, T, bool),
+    own: impl FnOnce(u64) -> bool,
+) -> (u64, bool) {
+    // SAFETY: the slots have no destructor, so that they are there for as long as their thread, which this does not leave. No closure: a
+    // long one is not put in line.
+    let slot = unsafe { &*here::<T>() };
+    if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != TypeId::of::<T>()) {
+        make_room::<T>(slot);
+    }
+    // Not before there is room: they would have to be kept somewhere while it is made. Where variables are nested they are records
+    // themselves, of another slot.
+    let (pa, pb, known) = partials();
+    let at = slot.at.get();
+    let place = slot.origin.get().wrapping_add(offset::<Record<T>>(at)).cast::<Record<T>>();
+    // SAFETY: `at` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
+    // alone, or the type was compared, and the partials did not change it. The fields are written one by one from registers: a record put together
+    // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
+    unsafe {
+        (&raw mut (*place).pa).write(pa);
+        (&raw mut (*place).pb).write(pb);
+        (&raw mut (*place).a).write(a);
+        (&raw mut (*place).b).write(b);
+    }
+    // A foreign node would be a wrong number. After the stores, which do not wait for it.
+    if !cfg!(pullback_unchecked_tapes) && !own(at) {
+        foreign();
+    }
+    // The record first, then the length: an unwinding never shows an unwritten record.
+    slot.at.set(at + 1);
+    (at, known)
+}
+
+/// Replaces the partial derivatives of the last record by products of the chain rule.
+#[cold]
+#[inline(never)]
+pub(in crate::scalar) fn correct<T: Taped>([p, c]: [T; 2], [q, d]: [T; 2]) {
+    let (pa, pb) = (p.chain_mul(c), q.chain_mul(d));
     slot::<T, _>(|slot| {
-        if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != TypeId::of::<T>()) {
-            make_room::<T>(slot);
-        }
-        let at = slot.at.get();
-        let place = slot.origin.get().wrapping_add(offset::<Record<T>>(at)).cast::<Record<T>>();
-        // SAFETY: `at` is not the end, so this is a free record of the current chunk of a `Store<T>`: the slot is T's
-        // alone, or the type was compared. The fields are written one by one from registers: a record put together
-        // on the stack first would be copied in wider pieces than it was written in, which stalls the processor.
-        unsafe {
-            (&raw mut (*place).pa).write(pa);
-            (&raw mut (*place).pb).write(pb);
-            (&raw mut (*place).a).write(a);
-            (&raw mut (*place).b).write(b);
-        }
-        // A foreign node would be a wrong number. After the stores, which do not wait for it.
-        if !cfg!(pullback_unchecked_tapes) && !own(at) {
-            foreign();
-        }
-        // The record first, then the length: an unwinding never shows an unwritten record.
-        slot.at.set(at + 1);
-        at
-    })
+        let place =
+            slot.origin.get().wrapping_add(offset::<Record<T>>(slot.at.get() - 1)).cast::<Record<T>>();
+        // SAFETY: the record was just written, in the current chunk: to go on to the next is left to the record after it.
+        unsafe { ((*place).pa, (*place).pb) = (pa, pb) };
+    });
 }
 
 /// Goes on to the next chunk.

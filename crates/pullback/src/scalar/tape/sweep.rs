@@ -204,7 +204,7 @@ fn add_scaled<T: Taped, const W: usize, const CAREFUL: bool>(sum: &mut [T; W], p
 
 #[inline(always)]
 fn times<T: Taped, const CAREFUL: bool>(p: T, g: T) -> T {
-    if CAREFUL { p.chain_mul(g) } else { p * g }
+    if CAREFUL { p.chain_mul(g) } else { p.ungated_mul(g) }
 }
 
 /// The rule of an operation on many nodes; `here` starts with its own adjoints.
