@@ -1,7 +1,7 @@
 //! Compiled functions: equal to eager ones under every transform, traced once for each signature, honest about what they cannot do.
 
 use pullback::prelude::*;
-use pullback::{ErrorKind, Statics};
+use pullback::{AxisRange, ErrorKind, Statics};
 
 fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
     assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()));
@@ -359,4 +359,11 @@ fn softmax_of_rows_longer_than_a_group_holds() {
     let x = Tensor::randn(Key::new(1), [4, 50_257], DType::F32);
     let sums = compile(|x: &Tensor| (x * 0.7).softmax(-1)).call(&x).sum_axes(-1);
     close(&sums, &Tensor::ones([4]).cast(DType::F32), 1e-5);
+}
+
+/// Of rows in reverse order, the reshape is no copy but a view that runs backward, where the plan counts on one that runs forward.
+#[test]
+fn part_of_a_reshape_of_reversed_rows() {
+    let f = |x: &Tensor| vec![x.slice((.., AxisRange::from(..).step(-1))).reshape([300]).slice(4..16)];
+    same_compiled(f, |key| random([100, 3])(key).flip(0));
 }

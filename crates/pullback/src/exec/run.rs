@@ -160,6 +160,11 @@ impl Plan {
                     more => op.eval(&more.iter().map(value).collect::<SmallVec<[Value; 4]>>(), &mut out),
                 }?;
                 let unused = out.finish();
+                // Of an input that is not row-major a reshape may be a view where it was planned as a copy; registers are row-major.
+                let made = Value { dtype: self.program.registers[r].dtype, shape, data: &data, window: None };
+                if op.is_view() && !is_packed(&made) {
+                    data = pack(&made);
+                }
                 self.put(r, data, unused, frame, given);
             }
             Work::Fused(_) | Work::Product(_) => {

@@ -2,7 +2,7 @@
 
 use super::Steps;
 use crate::AxisRange;
-use crate::error::{Result, err, or_panic};
+use crate::error::{Result, caught, err, or_panic};
 use crate::tensor::Tensor;
 use crate::transform::{Tree, from_leaves, vmap};
 use std::panic::Location;
@@ -27,7 +27,8 @@ pub fn associative_scan<X: Tree>(op: impl Fn(&X, &X) -> X, xs: &X) -> X {
         or_panic(same_element(a, &both).map_err(|e| e.in_op("associative_scan").at(location)));
         both
     };
-    let run = xs.count().and_then(|n| totals(&vmap(combine), xs.map(&mut Tensor::clone), n));
+    let run =
+        xs.count().and_then(|n| caught(|| totals(&vmap(combine), xs.map(&mut Tensor::clone), n)).flatten());
     or_panic(run.map_err(|e| e.in_op("associative_scan").at(location)))
 }
 
