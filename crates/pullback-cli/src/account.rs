@@ -223,7 +223,8 @@ impl<'a> Listing<'a> {
         for k in 0..self.steps.len() {
             let args = self.steps[k].args();
             let moving = self.moving(k, &active);
-            if moving.is_empty() {
+            // A mask or an index does not move.
+            if moving.is_empty() || values.steps[k].iter().all(|t| !t.dtype().is_float()) {
                 tangents.extend(values.steps[k].iter().map(|_| None));
                 continue;
             }

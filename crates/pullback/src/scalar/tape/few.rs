@@ -11,7 +11,7 @@ use crate::scalar::Var;
 /// Inside of `f`, a number from outside is [`Var::fixed`].
 ///
 /// ```
-/// use pullback::scalar::{self, Dual, Real, Taped, Var};
+/// use pullback::scalar::{self, Dual, Number, Taped, Var};
 /// /// The force of a charge at the origin: the gradient of its potential.
 /// fn force<T: Taped>(charge: T, at: [T; 2]) -> [T; 2] {
 ///     scalar::gradient_at(|[x, y]| Var::fixed(charge) / (x * x + y * y).sqrt(), at)
