@@ -28,27 +28,25 @@ pub use dopri5::{Dopri5, Solution};
 pub use rk4::{rk4, rk4_checkpointed};
 
 use crate::error::{Result, err};
+use crate::transform::control::first_misfit;
 use crate::{Tensor, Tree};
 
 /// An error unless the right-hand side has returned a slope for each number of the state.
 fn fits<Y: Tree>(y: &Y, slope: &Y) -> Result<()> {
     let wrong = |e| err!(Structure, "the right-hand side does not return the structure of the state: {e}");
     y.same_structure(slope).map_err(wrong)?;
-    for ((y, slope), name) in y.leaves().iter().zip(slope.leaves()).zip(y.names()) {
-        if y.shape() != slope.shape() || y.dtype() != slope.dtype() {
-            let place = if name.is_empty() { "".into() } else { format!(" `{name}`") };
-            return Err(err!(
-                Shape,
-                "the state{place} is {} {:?}, but the right-hand side returns {} {:?} for it; it must return a slope for each \
-                 number of the state",
-                y.dtype(),
-                y.shape(),
-                slope.dtype(),
-                slope.shape()
-            ));
-        }
+    match first_misfit(y, slope) {
+        None => Ok(()),
+        Some((place, y, slope)) => Err(err!(
+            Shape,
+            "the state{place} is {} {:?}, but the right-hand side returns {} {:?} for it; it must return a slope for each \
+             number of the state",
+            y.dtype(),
+            y.shape(),
+            slope.dtype(),
+            slope.shape()
+        )),
     }
-    Ok(())
 }
 
 /// `y + Σ c k`, leaf by leaf.

@@ -1,6 +1,6 @@
 //! Running totals of an associative operation, in logarithmic depth.
 
-use super::Steps;
+use super::{Steps, first_misfit};
 use crate::AxisRange;
 use crate::error::{Result, caught, err, or_panic};
 use crate::tensor::Tensor;
@@ -36,21 +36,18 @@ pub fn associative_scan<X: Tree>(op: impl Fn(&X, &X) -> X, xs: &X) -> X {
 fn same_element<X: Tree>(a: &X, both: &X) -> Result<()> {
     let wrong = |e| err!(Structure, "the operation changes the structure of its elements: {e}");
     a.same_structure(both).map_err(wrong)?;
-    for ((a, both), name) in a.leaves().iter().zip(both.leaves()).zip(a.names()) {
-        if a.shape() != both.shape() || a.dtype() != both.dtype() {
-            let place = if name.is_empty() { "".into() } else { format!(" `{name}`") };
-            return Err(err!(
-                Shape,
-                "the elements{place} are {} {:?}, but the operation returns {} {:?} for two of them; it must keep their shape and \
-                 type",
-                a.dtype(),
-                a.shape(),
-                both.dtype(),
-                both.shape()
-            ));
-        }
+    match first_misfit(a, both) {
+        None => Ok(()),
+        Some((place, a, both)) => Err(err!(
+            Shape,
+            "the elements{place} are {} {:?}, but the operation returns {} {:?} for two of them; it must keep their shape and \
+             type",
+            a.dtype(),
+            a.shape(),
+            both.dtype(),
+            both.shape()
+        )),
     }
-    Ok(())
 }
 
 /// The totals of pairs of neighbours, by recursion, are every second total; one more operation gives those between.

@@ -40,18 +40,29 @@ fn same_carry<C: Tree>(before: &C, after: &C) -> Result<()> {
     if old.len() != new.len() {
         before.same_structure(after).map_err(changed)?;
     }
-    match old.iter().zip(&new).position(|(a, b)| a.shape() != b.shape() || a.dtype() != b.dtype()) {
+    match first_misfit(before, after) {
         None => Ok(()),
-        Some(k) => Err(mismatch(&before.names()[k], old[k], new[k])),
+        Some((place, old, new)) => Err(mismatch(&place, old, new)),
     }
+}
+
+/// The first two tensors of trees with as many leaves that differ in shape or type, and the name to say after a noun, which is
+/// looked for only then: loops ask at every step.
+pub(crate) fn first_misfit<'a, T: Tree>(a: &'a T, b: &'a T) -> Option<(String, &'a Tensor, &'a Tensor)> {
+    let mut pairs = a.leaves().into_iter().zip(b.leaves()).enumerate();
+    let (k, (x, y)) = pairs.find(|(_, (x, y))| x.shape() != y.shape() || x.dtype() != y.dtype())?;
+    Some((place(&a.names()[k]), x, y))
+}
+
+fn place(name: &str) -> String {
+    if name.is_empty() { String::new() } else { format!(" `{name}`") }
 }
 
 fn changed(e: Error) -> Error {
     err!(Structure, "the body changed the structure of the carried state: {e}")
 }
 
-fn mismatch(name: &str, old: &Tensor, new: &Tensor) -> Error {
-    let place = if name.is_empty() { "".into() } else { format!(" `{name}`") };
+fn mismatch(place: &str, old: &Tensor, new: &Tensor) -> Error {
     err!(
         Shape,
         "the carried state{place} is {} {:?} before a step of the body and {} {:?} after it; it must keep its shape and type",
