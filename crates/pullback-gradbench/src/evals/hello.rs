@@ -1,4 +1,4 @@
-//! The square of a number, by the tape.
+//! The square of a number, in forward mode: one input needs no tape.
 
 use crate::protocol::{Outcome, measure, parse, unknown};
 use pullback::scalar::{self, Real};
@@ -12,7 +12,7 @@ pub fn run(function: &str, input: &RawValue) -> Outcome {
     let x = [parse::<f64>(input)?];
     match function {
         "square" => measure(input, || (), |()| square(&x), |_, y| y),
-        "double" => measure(input, || (), |()| scalar::gradient(square, &x)[0], |_, y| y),
+        "double" => measure(input, || (), |()| scalar::directional(square, &x, &[1.0]).1, |_, y| y),
         _ => unknown(function),
     }
 }
