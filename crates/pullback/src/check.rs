@@ -103,7 +103,7 @@ impl Check {
     /// Runs the check.
     #[track_caller]
     pub fn run<X: Tree, Y: Tree>(&self, f: impl Fn(&X) -> Y, x: &X) -> Result<(), Report> {
-        let _entered = crate::tape::entered(crate::tape::caller());
+        let _entered = crate::location::entered(crate::location::caller());
         for k in 0..self.directions {
             let [a, b] = self.key.fold_in(k as u64).split();
             self.first_order(&f, x, a, 1)?;

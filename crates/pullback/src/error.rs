@@ -1,6 +1,6 @@
 //! The one error type of the library.
 
-use crate::tape::{is_ours, users_line};
+use crate::location::{caller, is_ours, users_line};
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
@@ -153,7 +153,7 @@ pub(crate) trait Within {
 impl<T> Within for Result<T> {
     #[track_caller]
     fn within(self, op: &'static str) -> Self {
-        let location = crate::tape::caller();
+        let location = caller();
         self.map_err(|e| e.in_op(op).at(location))
     }
 }

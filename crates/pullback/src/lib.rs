@@ -26,19 +26,23 @@
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
 extern crate self as pullback;
 
+mod allocation;
 mod backend;
 pub mod check;
 mod dtype;
 mod error;
-mod exec;
 mod graph;
+mod kernels;
+mod location;
 pub mod memory;
 pub mod number;
 pub mod ode;
 mod ops;
 pub mod opt;
+mod replace;
 pub mod save;
 pub mod scalar;
+mod schedule;
 mod shape;
 mod small;
 mod tape;
@@ -46,32 +50,33 @@ mod temporary;
 mod tensor;
 mod transform;
 
+pub use backend::{Profile, ProfileRow};
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
-pub use exec::{Profile, ProfileRow, Statistics};
-pub use graph::{Graph, Place, StepView, trace, try_trace};
+pub use graph::{Graph, Place, Statistics, StepView};
 pub use pullback_macros::Tree;
 pub use save::{load, save};
+pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
     AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
 };
 pub use transform::{
-    Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy, Schedule, Statics, Steps,
-    Tree, associative_scan, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
+    Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy, Statics, Steps, Tree,
+    associative_scan, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
     checkpoint_verified, compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp,
     implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_checkpointed,
-    scan_checkpointed_dynamic, stop_gradient, switch, taylor, transpose, try_custom_op, value_and_grad,
-    value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded, while_loop_checkpointed,
-    while_loop_checkpointed_dynamic,
+    scan_checkpointed_dynamic, stop_gradient, switch, taylor, trace, transpose, try_custom_op, try_trace,
+    value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
+    while_loop_checkpointed, while_loop_checkpointed_dynamic,
 };
 #[doc(hidden)]
 pub use transform::{NotShown, Probe, Shown};
 
 /// Sets how many threads the kernels use: all cores, unless this or `PULLBACK_NUM_THREADS` says otherwise. Results do not depend on it.
 pub fn set_num_threads(n: usize) {
-    backend::cpu::parallel::set_num_threads(n);
+    kernels::parallel::set_num_threads(n);
 }
 
 /// What most programs need.

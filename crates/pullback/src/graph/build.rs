@@ -75,8 +75,8 @@ impl Builder {
 pub(crate) fn infer(op: &Op, inputs: &[Aval]) -> Result<SmallVec<[Aval; 1]>> {
     match op {
         Op::Block(b) => {
-            if let Some(region) = b.region() {
-                region.check(inputs)?;
+            if let Some(body) = op.body() {
+                body.check(inputs)?;
             }
             match b.signature() {
                 Some(avals) => Ok(avals.into()),

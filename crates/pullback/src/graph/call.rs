@@ -1,17 +1,19 @@
 //! A graph as an operation.
 
-use super::{Builder, Graph, Ref, Region, Step};
+use super::{Body, Builder, Graph, Ref, Step};
 use crate::error::Result;
 use crate::ops::{Aval, Op};
 use crate::tensor::{Block, Tensor, bind_block_at};
+use std::any::Any;
 use std::panic::Location;
 use std::sync::Arc;
 
 /// Applies a graph. Of the forward pass only the inputs are kept: the pullback runs it again. But a quiet one is as if its
 /// operations stood in its place, in `no_grad`.
+#[derive(Clone)]
 pub(crate) struct Call {
     pub name: &'static str,
-    pub graph: Arc<Graph>,
+    pub body: Arc<Graph>,
 }
 
 impl Block for Call {
@@ -20,20 +22,20 @@ impl Block for Call {
     }
 
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
-        self.graph.accepts(x)?;
-        self.graph.eval(x)
+        self.body.accepts(x)?;
+        self.body.eval(x)
     }
 
     fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.graph.types())
+        Some(self.body.types())
     }
 
     fn is_quiet(&self) -> bool {
         self.name == QUIET
     }
 
-    fn region(&self) -> Option<Region> {
-        Some(Region::Call { name: self.name, body: self.graph.clone() })
+    fn body(&self) -> Option<Box<dyn Any>> {
+        Some(Box::new(Body::Call(self.clone())))
     }
 }
 
@@ -47,7 +49,7 @@ pub(super) fn quiet(step: Step, inputs: Vec<Aval>) -> Op {
     let slots = step.avals.len();
     let at = body.place(Step { args, ..step });
     let graph = body.finish((0..slots).map(|k| at.slot(k)).collect(), Vec::new());
-    Op::Block(Arc::new(Call { name: QUIET, graph: Arc::new(graph) }))
+    Op::Block(Arc::new(Call { name: QUIET, body: Arc::new(graph) }))
 }
 
 /// Applies a graph with captured constants to inputs, as one operation.
@@ -60,5 +62,5 @@ pub(crate) fn call(
     // Numbers stay inside, where whatever reads them sees that they are numbers.
     let (graph, captured) = graph.lift_large();
     let all: Vec<&Tensor> = inputs.iter().copied().chain(&captured).collect();
-    bind_block_at(location, Arc::new(Call { name, graph: Arc::new(graph) }), &all)
+    bind_block_at(location, Arc::new(Call { name, body: Arc::new(graph) }), &all)
 }

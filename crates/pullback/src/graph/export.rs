@@ -34,14 +34,14 @@ impl Graph {
             writeln!(out, "  {prefix}c{k} [label=\"c{k}\\n{}\", style=dotted];", self.aval(Ref::Const(k)))?;
         }
         for (k, step) in self.steps.iter().enumerate() {
-            let attrs = step.op.attributes().to_string();
+            let attrs = step.op.parameters().to_string();
             let break_ = if attrs.is_empty() { "" } else { "\\n" };
             let label = format!("{}{break_}{attrs}", step.op.name()).replace('"', "'");
             writeln!(out, "  {prefix}s{k} [label=\"{label}\"];")?;
             for &a in &step.args {
                 writeln!(out, "  {} -> {prefix}s{k} [label=\"{}\"];", id(a), self.aval(a))?;
             }
-            for (j, body) in step.op.region().iter().flat_map(|r| r.bodies()).enumerate() {
+            for (j, body) in step.op.body().iter().flat_map(|b| b.bodies()).enumerate() {
                 writeln!(out, "  subgraph cluster_{prefix}s{k}_{j} {{\n  label=\"{}\";", step.op.name())?;
                 body.write_dot(out, &format!("{prefix}s{k}_{j}_"))?;
                 writeln!(out, "  }}")?;
@@ -131,15 +131,15 @@ impl Display for Json<&Graph> {
             write!(f, "{}{{\"op\":{},\"args\":", if k > 0 { "," } else { "" }, Json(step.op.name()))?;
             list(f, step.args.iter().copied())?;
             f.write_str(",\"attributes\":{")?;
-            for (j, (name, attr)) in step.op.attributes().0.iter().enumerate() {
+            for (j, (name, attr)) in step.op.parameters().0.iter().enumerate() {
                 write!(f, "{}{}:{}", if j > 0 { "," } else { "" }, Json(&**name), Json(attr))?;
             }
             f.write_str("},\"types\":")?;
             list(f, step.avals.iter())?;
             write!(f, ",\"location\":{}", Json(&*step.location.to_string()))?;
-            if let Some(region) = step.op.region() {
+            if let Some(body) = step.op.body() {
                 f.write_str(",\"graphs\":")?;
-                list(f, region.bodies().into_iter().map(|b| &**b))?;
+                list(f, body.bodies().into_iter().map(|b| &**b))?;
             }
             f.write_str("}")?;
         }

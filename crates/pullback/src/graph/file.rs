@@ -9,8 +9,8 @@ use super::print::Outline;
 use super::{Graph, Ref};
 use crate::error::{Error, Result, err};
 use crate::ops::Op;
-use crate::save;
-use crate::tensor::Tensor;
+use crate::replace::{replace, unusable};
+use crate::tensor::{Tensor, archive};
 use std::fs;
 use std::panic::Location;
 use std::path::Path;
@@ -34,7 +34,10 @@ impl Graph {
     #[track_caller]
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let (path, location) = (path.as_ref(), Location::caller());
-        let write = || save::replace(path, &self.to_bytes()?);
+        let write = || {
+            let bytes = self.to_bytes()?;
+            replace(path, |out| out.write_all(&bytes)).map_err(unusable)
+        };
         write().map_err(|e: Error| e.within(path.display()).in_op("save").at(location))
     }
 
@@ -42,7 +45,7 @@ impl Graph {
     #[track_caller]
     pub fn load(path: impl AsRef<Path>) -> Result<Graph> {
         let (path, location) = (path.as_ref(), Location::caller());
-        let read = || Graph::from_bytes(&fs::read(path).map_err(save::unusable)?);
+        let read = || Graph::from_bytes(&fs::read(path).map_err(unusable)?);
         read().map_err(|e: Error| e.within(path.display()).in_op("load").at(location))
     }
 
@@ -55,10 +58,10 @@ impl Graph {
             );
         }
         let text = Outline(self).to_string();
-        let constants: Vec<Tensor> = self.consts.iter().filter(|t| Outline::keeps_out(t)).cloned().collect();
+        let constants: Vec<&Tensor> = self.consts.iter().filter(|t| Outline::keeps_out(t)).collect();
         let mut rest = (text.len() as u64).to_le_bytes().to_vec();
         rest.extend(text.as_bytes());
-        rest.extend(save::to_bytes(&constants)?);
+        rest.extend(archive::to_bytes(&numbered(constants))?);
         Ok([MAGIC, VERSION, &checksum(&rest).to_le_bytes(), &rest].concat())
     }
 
@@ -85,8 +88,9 @@ impl Graph {
         let (text, constants) = rest.split_at(len);
         let text = std::str::from_utf8(text).map_err(|_| err!(Format, "the graph is no text"))?;
         let (mut graph, external) = parse(text)?;
-        let like: Vec<Tensor> = external.iter().map(|&k| graph.consts[k].clone()).collect();
-        for (k, value) in external.into_iter().zip(save::from_bytes(&like, constants)?) {
+        let like = numbered(external.iter().map(|&k| &graph.consts[k]).collect());
+        let values = archive::read(&like, constants, constants.len() as u64)?;
+        for (k, value) in external.into_iter().zip(values) {
             debug_assert_eq!(graph.aval(Ref::Const(k)).shape[..], *value.shape());
             graph.consts[k] = value;
         }
@@ -99,16 +103,21 @@ impl Graph {
     fn function_of_the_program(&self) -> Option<String> {
         self.steps.iter().enumerate().find_map(|(k, step)| {
             let op = step.op.name();
-            match (step.op.region(), &step.op) {
+            match (step.op.body(), &step.op) {
                 (None, Op::Block(_)) => Some(format!("%{k} is `{op}`")),
                 (None, _) => None,
-                (Some(region), _) => {
-                    let inner = region.bodies().into_iter().find_map(|g| g.function_of_the_program())?;
+                (Some(body), _) => {
+                    let inner = body.bodies().into_iter().find_map(|g| g.function_of_the_program())?;
                     Some(format!("in the `{op}` %{k}, {inner}"))
                 }
             }
         })
     }
+}
+
+/// Tensors under their numbers, as the elements of a list are named.
+fn numbered(tensors: Vec<&Tensor>) -> Vec<(String, &Tensor)> {
+    tensors.into_iter().enumerate().map(|(k, t)| (k.to_string(), t)).collect()
 }
 
 /// FNV-1a, over words: against accidents, not against malice, which the checks after it are for.

@@ -39,7 +39,7 @@ impl StepView<'_> {
 
     /// Its parameters, such as `axes: [0]`; empty if it has none.
     pub fn attributes(&self) -> String {
-        self.0.op.attributes().to_string()
+        self.0.op.parameters().to_string()
     }
 
     /// Where its arguments come from.

@@ -1,26 +1,35 @@
 //! Traced programs: a typed straight line of operations, in which every value is computed once.
 
+mod body;
 mod build;
 mod call;
+pub(crate) mod control;
+pub(crate) mod effort;
 mod export;
 mod file;
 mod inspect;
+pub(crate) mod liveness;
+pub(crate) mod lower;
+pub(crate) mod operands;
 mod parse;
 mod print;
-mod region;
+pub(crate) mod statistics;
 mod trace;
 mod verify;
 
 #[cfg(test)]
+pub(crate) mod fault;
+#[cfg(test)]
 mod tests;
 
+pub(crate) use body::{Body, Fused, Scan};
 pub(crate) use build::Builder;
-pub(crate) use call::call;
+pub(crate) use call::{Call, call};
+pub(crate) use control::Cond;
 pub(crate) use export::Json;
 pub use inspect::{Place, StepView};
-pub(crate) use region::Region;
-pub(crate) use trace::{Trace, give_name, trace_leaves};
-pub use trace::{trace, try_trace};
+pub use statistics::Statistics;
+pub(crate) use trace::{give_name, trace_leaves};
 
 use crate::DType;
 use crate::error::{Result, Within, err};
@@ -169,7 +178,7 @@ impl Graph {
         for (k, step) in self.steps.iter().enumerate() {
             let args: SmallVec<[&Tensor; 4]> =
                 step.args.iter().map(|&a| self.value(a, inputs, &values)).collect();
-            let result = crate::tape::with_caller(step.location, || match (&step.op, known(k)) {
+            let result = crate::location::with_caller(step.location, || match (&step.op, known(k)) {
                 (Op::Block(b), _) => bind_block(b.clone(), &args),
                 (op, Some(value)) => Ok(vec![bind_known(op, &args, value)]),
                 (op, None) => bind(op.clone(), &args).map(|t| vec![t]),

@@ -1,6 +1,6 @@
 //! Reading the text of a graph. The grammar is in `docs/ir.md`.
 
-use super::{Builder, Graph, Ref, Region};
+use super::{Body, Builder, Graph, Ref};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Error, Result, err};
 use crate::ops::{Attr, Attribute, Attrs, Aval, Op};
@@ -333,8 +333,8 @@ fn operation(name: &str, mut attrs: Attrs, bodies: Vec<Graph>) -> Result<Op> {
     let op = if bodies.is_empty() { Op::build(name, &mut attrs)? } else { None };
     let op = match op {
         Some(op) => op,
-        None => match Region::build(name, &mut attrs, bodies)? {
-            Some(region) => Op::Block(region.block()),
+        None => match Body::build(name, &mut attrs, bodies)? {
+            Some(body) => Op::Block(body.block()),
             None => return Err(err!(Format, "there is no operation `{name}` with a text form")),
         },
     };

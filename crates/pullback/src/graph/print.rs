@@ -1,6 +1,6 @@
 //! The text of a graph. Its grammar is in `docs/ir.md`; [`parse`](super::parse) reads it.
 
-use super::{Graph, Ref, Region};
+use super::{Body, Graph, Ref};
 use crate::DType;
 use crate::ops::{Aval, Op};
 use crate::tensor::{Data, Tensor};
@@ -81,8 +81,8 @@ impl Graph {
         for (k, step) in self.steps.iter().enumerate() {
             write!(f, "{:indent$}  ", "")?;
             self.print_step(f, k)?;
-            if let Some(region) = step.op.region() {
-                for body in region.bodies() {
+            if let Some(body) = step.op.body() {
+                for body in body.bodies() {
                     write!(f, "\n{:indent$}    ", "")?;
                     body.print(f, indent + 4, print_elements)?;
                 }
@@ -108,10 +108,10 @@ impl Graph {
     /// One operation, without the graphs inside it.
     pub(crate) fn print_step(&self, f: &mut impl Write, k: usize) -> fmt::Result {
         let step = &self.steps[k];
-        let region = step.op.region();
-        let name = region.as_ref().map_or(step.op.name(), Region::name);
+        let body = step.op.body();
+        let name = body.as_ref().map_or(step.op.name(), Body::name);
         write!(f, "%{k} = {name}({})", List(step.args.iter()))?;
-        let attrs = step.op.attributes();
+        let attrs = step.op.parameters();
         if !attrs.0.is_empty() {
             write!(f, " {{{attrs}}}")?;
         }

@@ -1,12 +1,13 @@
 //! Running a function on placeholders, and keeping what it did.
 
 use super::{Graph, Ref, Step};
-use crate::error::{Result, caught, err, or_panic};
+use crate::error::{Result, err};
+use crate::location::caller;
 use crate::ops::{Aval, Op};
-use crate::tape::{Level, Scope, caller, entered};
-use crate::tensor::{Data, Tensor, Traced};
-use crate::transform::{Tree, avals, from_leaves};
+use crate::tape::{Level, Scope};
+use crate::tensor::{Data, Tensor, Tracer};
 use smallvec::SmallVec;
+use std::any::Any;
 use std::collections::HashMap;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -34,18 +35,14 @@ impl Trace {
         Arc::new(Trace { level: Level::new(), began: Scope::here(), state: Mutex::new(state) })
     }
 
-    pub fn level(&self) -> u64 {
-        self.level.id()
-    }
-
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(|e| e.into_inner())
     }
 
     /// Where a value is in the graph; what comes from outside is captured.
     fn locate(&self, state: &mut State, t: &Tensor) -> Ref {
-        match t.data() {
-            Data::Traced(d) if d.trace.level() == self.level() => d.at,
+        match placeholder(t) {
+            Some(p) if p.trace.level.id() == self.level.id() => p.at,
             _ => {
                 let next = state.graph.consts.len();
                 let at = *state.captured.entry(t.address()).or_insert(next);
@@ -58,18 +55,8 @@ impl Trace {
         }
     }
 
-    /// The line of code that made a value, or that reads it now if it is an input.
-    #[track_caller]
-    pub fn location(&self, at: Ref) -> &'static Location<'static> {
-        match at {
-            Ref::Step(k, _) => self.state().graph.steps[k].location,
-            _ => caller(),
-        }
-    }
-
-    /// Adds an operation; the result is its first output.
-    #[track_caller]
-    pub fn push(&self, op: &Op, inputs: &[&Tensor], avals: SmallVec<[Aval; 1]>) -> Result<Ref> {
+    /// Adds an operation at the line that `bind` works for; the result is its first output.
+    fn push(&self, op: &Op, inputs: &[&Tensor], avals: SmallVec<[Aval; 1]>) -> Result<Ref> {
         let mut state = self.state();
         if !state.open {
             return Err(err!(
@@ -89,13 +76,59 @@ impl Trace {
     }
 }
 
+/// A value of the graph that is being built.
+struct Placeholder {
+    trace: Arc<Trace>,
+    at: Ref,
+}
+
+impl Tracer for Placeholder {
+    fn level(&self) -> u64 {
+        self.trace.level.id()
+    }
+
+    fn apply(
+        &self,
+        op: &Op,
+        inputs: &[&Tensor],
+        avals: SmallVec<[Aval; 1]>,
+    ) -> Result<SmallVec<[Arc<dyn Tracer>; 1]>> {
+        let slots = avals.len();
+        let at = self.trace.push(op, inputs, avals)?;
+        let output = |slot| Arc::new(Placeholder { trace: self.trace.clone(), at: at.slot(slot) });
+        Ok((0..slots).map(|slot| output(slot) as Arc<dyn Tracer>).collect())
+    }
+
+    fn location(&self) -> Option<&'static Location<'static>> {
+        match self.at {
+            Ref::Step(k, _) => Some(self.trace.state().graph.steps[k].location),
+            _ => None,
+        }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+}
+
+/// The placeholder that a value is.
+fn placeholder(t: &Tensor) -> Option<&Placeholder> {
+    match t.data() {
+        Data::Traced(p) => p.as_any().downcast_ref(),
+        _ => None,
+    }
+}
+
 /// Gives a value a name in the graph that is being traced, if one is.
 pub(crate) fn give_name(t: &Tensor, name: &'static str) {
     match t.data() {
-        Data::Traced(d) => d.trace.state().graph.names.push((name.into(), d.at)),
         Data::Dual(d) => give_name(&d.primal, name),
         Data::Mapped(m) => give_name(&m.value, name),
-        _ => {}
+        _ => {
+            if let Some(p) = placeholder(t) {
+                p.trace.state().graph.names.push((name.into(), p.at));
+            }
+        }
     }
 }
 
@@ -106,7 +139,7 @@ pub(crate) fn trace_leaves(
 ) -> Result<Graph> {
     let trace = Trace::new(inputs.clone());
     let placeholder = |(k, aval): (usize, Aval)| {
-        let data = Data::Traced(Box::new(Traced { trace: trace.clone(), at: Ref::Input(k) }));
+        let data = Data::Traced(Arc::new(Placeholder { trace: trace.clone(), at: Ref::Input(k) }));
         Tensor::new(aval.dtype, aval.shape, data)
     };
     let placeholders: Vec<Tensor> = inputs.into_iter().enumerate().map(placeholder).collect();
@@ -115,35 +148,4 @@ pub(crate) fn trace_leaves(
     state.open = false;
     state.graph.outputs = outputs.iter().map(|t| trace.locate(&mut state, t)).collect();
     Ok(state.graph.clone().pruned())
-}
-
-/// What a function does, as a graph: the function runs once, on placeholders of the shapes and types of `x`. Tensors that it captures
-/// become constants.
-///
-/// ```
-/// use pullback::prelude::*;
-/// let g = trace(|x: &Tensor| x.sin() * x, &Tensor::zeros([3]));
-/// assert_eq!(g.len(), 2);
-/// assert_eq!(g.run(&[Tensor::from([0.0, 1.0, 2.0])])?[0].to_vec::<f64>()[0], 0.0);
-/// # Ok::<(), pullback::Error>(())
-/// ```
-#[must_use]
-#[track_caller]
-pub fn trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Graph {
-    or_panic(try_trace(f, x))
-}
-
-/// [`trace`], with an error where the function asks for a value that is not known, or fails otherwise.
-///
-/// ```
-/// use pullback::prelude::*;
-/// let e = pullback::try_trace(|x: &Tensor| x * x.item(), &Tensor::scalar(1.0)).unwrap_err();
-/// assert!(e.to_string().contains("not known while a function is traced"));
-/// ```
-#[track_caller]
-pub fn try_trace<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Result<Graph> {
-    let location = Location::caller();
-    let _entered = entered(location);
-    let run = |leaves: &[Tensor]| caught(|| f(&from_leaves(x, leaves.iter().cloned())).flatten());
-    trace_leaves(run, avals(x)).map_err(|e| e.in_op("trace").at(location))
 }

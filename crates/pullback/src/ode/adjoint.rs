@@ -39,7 +39,7 @@ where
     F: Fn(f64, &Y, &P) -> Y + Send + Sync + 'static,
 {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     // Of these only the structure is read.
     let (y, q) = (y0.map(&mut |_| Tensor::scalar(0.0)), p.map(&mut |_| Tensor::scalar(0.0)));
     let equation = Equation { solver: solver.clone(), f, y, p: q, t0, t1 };

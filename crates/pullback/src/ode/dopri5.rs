@@ -89,7 +89,7 @@ impl Dopri5 {
         t0: f64,
         t1: f64,
     ) -> Result<Solution<Y>> {
-        let _entered = crate::tape::entered(crate::tape::caller());
+        let _entered = crate::location::entered(crate::location::caller());
         self.run(f, p, y0, t0, t1).within("dopri5")
     }
 

@@ -2,8 +2,9 @@
 
 use super::{combined, fits};
 use crate::error::{Within, or_panic};
-use crate::tape::entered;
-use crate::transform::{Schedule, scan_checkpointed_dynamic};
+use crate::location::entered;
+use crate::schedule::Schedule;
+use crate::transform::scan_checkpointed_dynamic;
 use crate::{Tensor, Tree};
 use std::panic::Location;
 

@@ -1,8 +1,8 @@
 //! Changing the type of elements.
 
 use super::*;
-use crate::backend::cpu::map;
 use crate::dtype::Element;
+use crate::kernels::map;
 use smallvec::smallvec;
 
 /// Each element as another type: floats round to nearest, floats to integers truncate towards zero and saturate,

@@ -1,9 +1,9 @@
 //! Comparisons, and the choice between two values.
 
 use super::*;
-use crate::backend::cpu::map;
 use crate::dtype::with_stored;
 use crate::error::err;
+use crate::kernels::map;
 use smallvec::smallvec;
 
 /// The six relations.

@@ -1,9 +1,9 @@
 //! The matrix product.
 
 use super::*;
-use crate::backend::cpu::matmul;
 use crate::dtype::with_number;
 use crate::error::err;
+use crate::kernels::matmul;
 use smallvec::smallvec;
 
 /// Product of the last two axes; the leading axes are a batch, of equal lengths in both.

@@ -1,10 +1,10 @@
 //! Picking and adding by integer positions. Negative positions count from the end.
 
 use super::*;
-use crate::backend::cpu::compute::Compute;
-use crate::backend::cpu::movement::{self, index as at};
 use crate::dtype::with_stored;
 use crate::error::{Error, err};
+use crate::kernels::compute::Compute;
+use crate::kernels::movement::{self, index as at};
 use smallvec::smallvec;
 
 /// Copies the first operand to the output and adds to it with the right element type. Halves are added in single precision, and

@@ -3,9 +3,9 @@
 //! Most of these copy nothing: they are new strides on the same buffer.
 
 use super::*;
-use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
 use crate::error::err;
+use crate::kernels::movement;
 use crate::shape::{Axes, Strides};
 use smallvec::{SmallVec, smallvec};
 

@@ -1,8 +1,8 @@
 //! Logic on truth values.
 
 use super::*;
-use crate::backend::cpu::map;
 use crate::error::err;
+use crate::kernels::map;
 
 /// The connectives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -234,7 +234,7 @@ macro_rules! primitives {
                 let mut attrs = Attrs::default();
                 match self {
                     $(Op::$P(p) => { let _ = p; $($(attrs.put(stringify!($field), &p.$field);)+)? })*
-                    Op::Block(b) => if let Some(region) = b.region() { region.describe(&mut attrs) }
+                    Op::Block(_) => {}
                     Op::Slot(k) => attrs.put("slot", k),
                 }
                 attrs
@@ -276,14 +276,6 @@ fn several() -> ! {
 }
 
 impl Op {
-    /// The graphs that it runs, if it is made of graphs.
-    pub fn region(&self) -> Option<crate::graph::Region> {
-        match self {
-            Op::Block(b) => b.region(),
-            _ => None,
-        }
-    }
-
     #[cfg(not(test))]
     pub fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         self.rule(at, g)

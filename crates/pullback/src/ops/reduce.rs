@@ -2,10 +2,10 @@
 
 use super::elementwise::needs_float;
 use super::*;
-use crate::backend::cpu::reduce::{self, extreme};
-use crate::backend::cpu::rows;
 use crate::dtype::{Element, Scalar, with_float, with_stored};
 use crate::error::err;
+use crate::kernels::reduce::{self, extreme};
+use crate::kernels::rows;
 use crate::shape::Axes;
 use crate::tensor::Data;
 use smallvec::smallvec;

@@ -3,9 +3,9 @@
 
 use super::elementwise::needs_float;
 use super::*;
-use crate::backend::cpu::rows;
 use crate::dtype::with_float;
 use crate::error::{Error, err};
+use crate::kernels::rows;
 use smallvec::smallvec;
 
 fn rows_of_floats(x: &[Arg]) -> Result<Aval> {

@@ -3,7 +3,7 @@
 use super::Options;
 use super::constant;
 use super::rewrite::{Refs, rewrite_all};
-use crate::graph::{Graph, Ref, Region, Step};
+use crate::graph::{Body, Graph, Ref, Step};
 use crate::ops::{Op, Relation};
 use crate::shape::Shape;
 use smallvec::SmallVec;
@@ -55,21 +55,16 @@ pub(super) fn same_op(a: &Op, b: &Op) -> bool {
             c.low.to_bits() == d.low.to_bits() && c.high.to_bits() == d.high.to_bits()
         }
         (Op::Block(x), Op::Block(y)) => {
-            let regions = x.region().zip(y.region());
-            a == b || (x.name() == y.name() && regions.is_some_and(|(r, s)| same_region(&r, &s)))
+            let bodies = a.body().zip(b.body());
+            a == b || (x.name() == y.name() && bodies.is_some_and(|(a, b)| same_body(&a, &b)))
         }
         _ => a == b,
     }
 }
 
-fn same_region(a: &Region, b: &Region) -> bool {
-    let parameters = |r: &Region| {
-        let mut attrs = Default::default();
-        r.describe(&mut attrs);
-        attrs
-    };
+fn same_body(a: &Body, b: &Body) -> bool {
     a.name() == b.name()
-        && parameters(a) == parameters(b)
+        && a.attributes() == b.attributes()
         && a.bodies().iter().zip(b.bodies()).all(|(a, b)| std::sync::Arc::ptr_eq(a, b) || same_graph(a, b))
 }
 

@@ -1,58 +1,66 @@
 //! Fusion: elementwise operations and reductions over one iteration space become one operation.
 //!
 //! Groups grow along the edges of the graph, slices and pads among them, then between operations that read the same value, as long as
-//! the group has a [layout] and no value would have to be computed both before and after it. A value that is used outside of its group is an
+//! the backend can run them [as one](Fusion) and no value would have to be computed both before and after it. A value that is used outside of its group is an
 //! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
 //! another, and a softmax or a normalisation a third.
 
 use super::measure::peak;
 use super::share::share;
 use super::{Options, dce};
-use crate::error::Result;
-use crate::exec::fused::Fused;
-use crate::exec::fused::layout::{MOST_BEYOND, is_member, layout, repeated};
-use crate::exec::fused::view::{Operands, moved, operands};
-use crate::graph::{Builder, Graph, Ref, Region, Step};
+use crate::graph::operands::{Operands, moved, operands, repeated};
+use crate::graph::{Body, Builder, Fused, Graph, Ref, Step, effort};
 use crate::ops::Op;
-use crate::opt::effort;
 use order::{Order, step_of};
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap, HashMap};
 use std::sync::Arc;
 
-mod again;
-mod early;
 mod order;
+mod preaccumulate;
+mod recompute;
 #[cfg(test)]
 mod tests;
 
 /// Most operations of a group, and most values that it reads: beyond these its registers would leave the cache.
-const MOST_MEMBERS: usize = 96;
-const MOST_INPUTS: usize = 32;
+const MAX_MEMBERS: usize = 96;
+const MAX_INPUTS: usize = 32;
+
+/// Operations that read the same value at places no farther apart than this gain from being one group.
+const NEARBY: usize = 64;
+
+/// What a backend can run as one kernel.
+pub(crate) trait Fusion {
+    /// Whether a step can be part of a group at all.
+    fn can_join(&self, graph: &Graph, step: usize) -> bool;
+
+    /// Whether these steps, which rise and can all [join](Fusion::can_join), can be one group.
+    fn is_group(&self, graph: &Graph, operands: &Operands, members: &[usize]) -> bool;
+}
 
 /// The graph with its operations grouped, also inside of loops, branches and calls. It never has more of them. As much work as there is to
 /// `spare` may be done again where that saves memory.
-pub(crate) fn fuse(graph: &Graph, spare: u64) -> Result<Graph> {
+pub(crate) fn fuse(graph: &Graph, spare: u64, backend: &dyn Fusion) -> Graph {
     let mut graph = graph.clone();
     for step in &mut graph.steps {
-        if let Some(region) = step.op.region().filter(|r| !matches!(r, Region::Fused(_))) {
-            step.op = Op::Block(region.map(|body| fuse(body, 0))?.block());
+        if let Some(body) = step.op.body().filter(|b| !matches!(b, Body::Fused(_))) {
+            step.op = Op::Block(body.map(|graph| fuse(graph, 0, backend)).block());
         }
     }
-    let fused = grouped(&graph, spare)?;
+    let fused = grouped(&graph, spare, backend);
     if let Some(shared) = share(&graph) {
-        let shared = grouped(&shared, spare)?;
+        let shared = grouped(&shared, spare, backend);
         if shared.len() <= fused.len() && peak(&shared) <= peak(&fused) {
-            return Ok(shared);
+            return shared;
         }
     }
-    Ok(fused)
+    fused
 }
 
-fn grouped(graph: &Graph, spare: u64) -> Result<Graph> {
-    let groups = Groups::new(graph);
+fn grouped(graph: &Graph, spare: u64, backend: &dyn Fusion) -> Graph {
+    let groups = Groups::new(graph, backend);
     if let Some(copied) = groups.with_copies(spare) {
-        let copied = Groups::new(&copied);
+        let copied = Groups::new(&copied, backend);
         if copied.len() <= groups.len() {
             return copied.rebuilt();
         }
@@ -62,6 +70,7 @@ fn grouped(graph: &Graph, spare: u64) -> Result<Graph> {
 
 struct Groups<'a> {
     graph: &'a Graph,
+    backend: &'a dyn Fusion,
     operands: Operands,
     /// The steps that read the result of each, through views or not.
     readers: Vec<Vec<usize>>,
@@ -81,7 +90,7 @@ struct Groups<'a> {
 }
 
 impl<'a> Groups<'a> {
-    fn new(graph: &'a Graph) -> Self {
+    fn new(graph: &'a Graph, backend: &'a dyn Fusion) -> Self {
         let operands = operands(graph);
         let mut readers = vec![Vec::new(); graph.len()];
         for (k, list) in operands.iter().enumerate() {
@@ -101,6 +110,7 @@ impl<'a> Groups<'a> {
         graph.outputs.iter().filter_map(|&a| step_of(a)).for_each(|k| is_output[k] = true);
         let mut groups = Groups {
             graph,
+            backend,
             users,
             is_output,
             order: Order::new(&operands, &readers),
@@ -108,13 +118,13 @@ impl<'a> Groups<'a> {
             operands,
             group: (0..graph.len()).collect(),
             members: (0..graph.len()).map(|k| vec![k]).collect(),
-            can: (0..graph.len()).map(|k| is_member(graph, k)).collect(),
+            can: (0..graph.len()).map(|k| backend.can_join(graph, k)).collect(),
             moves: graph.steps.iter().map(|s| moved(graph, s).is_some()).collect(),
             place: (0..graph.len()).collect(),
         };
         groups.along_edges();
         groups.between_siblings();
-        groups.move_early();
+        groups.preaccumulate();
         groups
     }
 
@@ -143,7 +153,7 @@ impl<'a> Groups<'a> {
         let mut all: Vec<Vec<(usize, isize)>> = readers.into_values().filter(|r| r.len() > 1).collect();
         all.sort_unstable();
         for list in all {
-            for pair in list.windows(2).filter(|p| p[0].1.abs_diff(p[1].1) <= MOST_BEYOND) {
+            for pair in list.windows(2).filter(|p| p[0].1.abs_diff(p[1].1) <= NEARBY) {
                 self.join(pair[0].0, pair[1].0);
             }
         }
@@ -152,7 +162,7 @@ impl<'a> Groups<'a> {
     fn join(&mut self, a: usize, b: usize) {
         let (ga, gb) = (self.group[a], self.group[b]);
         let size = self.members[ga].len() + self.members[gb].len();
-        if ga == gb || !self.can[a] || !self.can[b] || size > MOST_MEMBERS || self.apart(ga, gb) {
+        if ga == gb || !self.can[a] || !self.can[b] || size > MAX_MEMBERS || self.apart(ga, gb) {
             return;
         }
         let mut all = [self.members[ga].as_slice(), &self.members[gb]].concat();
@@ -170,9 +180,9 @@ impl<'a> Groups<'a> {
     /// Whether these could be one group, if nothing lies between them.
     fn is_group(&self, members: &[usize]) -> bool {
         effort::note(members.len());
-        members.len() <= MOST_MEMBERS
-            && self.inputs(members).len() <= MOST_INPUTS
-            && layout(self.graph, &self.operands, members).is_some()
+        members.len() <= MAX_MEMBERS
+            && self.inputs(members).len() <= MAX_INPUTS
+            && self.backend.is_group(self.graph, &self.operands, members)
     }
 
     /// What a group reads from outside, numbers apart.
@@ -218,7 +228,7 @@ impl<'a> Groups<'a> {
     }
 
     /// The graph with one operation for each group.
-    fn rebuilt(&self) -> Result<Graph> {
+    fn rebuilt(&self) -> Graph {
         let needed = self.needed();
         let graph = self.graph;
         let mut out = Builder::like(graph);
@@ -240,10 +250,10 @@ impl<'a> Groups<'a> {
             if outputs.is_empty() {
                 continue;
             }
-            let body = self.body(members, &inputs, &outputs)?;
+            let body = Arc::new(self.body(members, &inputs, &outputs));
             let avals = outputs.iter().map(|&m| graph.steps[m].avals[0].clone()).collect();
             let location = graph.steps[outputs[0]].location;
-            let op = Op::Block(Arc::new(Fused::new(body)?));
+            let op = Op::Block(Arc::new(Fused { body }));
             let at = out.place(Step { op, args: inputs.iter().map(to).collect(), avals, location });
             for (slot, &m) in outputs.iter().enumerate() {
                 moved.insert(Ref::Step(m, 0), at.slot(slot));
@@ -256,7 +266,7 @@ impl<'a> Groups<'a> {
         let outputs = graph.outputs.iter().map(|a| to(a).expect("an output is needed")).collect();
         let names = graph.names.iter().filter_map(|(name, a)| Some((name.clone(), to(a)?))).collect();
         // Numbers have gone into the groups.
-        Ok(dce::dce(&out.finish(outputs, names), &Options::default()))
+        dce::dce(&out.finish(outputs, names), &Options::default())
     }
 
     /// Groups and single steps, each after what it reads, otherwise as they were.
@@ -299,7 +309,7 @@ impl<'a> Groups<'a> {
     }
 
     /// What a group does, as a graph of its own.
-    fn body(&self, members: &[usize], inputs: &[Ref], outputs: &[usize]) -> Result<Graph> {
+    fn body(&self, members: &[usize], inputs: &[Ref], outputs: &[usize]) -> Graph {
         let graph = self.graph;
         let mut body = Builder::new(inputs.iter().map(|&a| graph.aval(a)).collect());
         let mut place: HashMap<Ref, Ref> =
@@ -324,7 +334,7 @@ impl<'a> Groups<'a> {
             copy(&mut body, &mut place, &graph.steps[m], m);
         }
         let outputs = outputs.iter().map(|&m| place[&Ref::Step(m, 0)]).collect();
-        Ok(body.finish(outputs, Vec::new()))
+        body.finish(outputs, Vec::new())
     }
 }
 

@@ -2,22 +2,22 @@
 
 use super::Options;
 use super::rewrite::{Refs, Rewrite, rewrite_blocks};
-use crate::graph::{Builder, Graph, Ref, Region, Step};
+use crate::graph::{Body, Builder, Graph, Ref, Scan, Step};
 use std::sync::Arc;
 
 /// Moves operations that depend on shared inputs and constants alone out of loops; their results become further shared inputs. A loop of no
 /// steps stays as it is, because it computes nothing.
 pub(super) fn hoist(graph: &Graph, _: &Options) -> Graph {
-    rewrite_blocks(graph, |w, step| match step.op.region()? {
-        Region::Scan { body, state, items, from, to, stacks } if from < to => {
-            let fixed = invariant(&body, state + items);
+    rewrite_blocks(graph, |w, step| match step.op.body()? {
+        Body::Scan(scan) if !scan.steps.is_empty() => {
+            let fixed = invariant(&scan.body, scan.state + scan.items);
             if !fixed.contains(&true) {
                 return None;
             }
-            let (body, more) = split(w, &body, &fixed, &step.args);
-            let region = Region::Scan { body: Arc::new(body), state, items, from, to, stacks };
+            let (body, more) = split(w, &scan.body, &fixed, &step.args);
+            let scan = Body::Scan(Scan { body: Arc::new(body), ..scan });
             let args: Vec<Ref> = step.args.iter().copied().chain(more).collect();
-            Some(w.push_region(region, &args))
+            Some(w.push_body(scan, &args))
         }
         _ => None,
     })

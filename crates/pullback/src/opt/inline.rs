@@ -2,16 +2,16 @@
 
 use super::Options;
 use super::rewrite::{Refs, Rewrite, rewrite_blocks};
-use crate::graph::{Graph, Ref, Region, Step};
+use crate::graph::{Body, Call, Cond, Graph, Ref, Step};
 
 /// Puts the bodies of calls where they are called. A `checkpoint` stays: it is there so that its values are computed again. So does
 /// `no_grad` where derivatives are to see it.
 pub(super) fn inline(graph: &Graph, options: &Options) -> Graph {
-    rewrite_blocks(graph, |w, step| match step.op.region()? {
-        Region::Call { name: "no_grad", .. } if options.differentiable => None,
-        Region::Call { name: "checkpoint", .. } | Region::Scan { .. } | Region::Fused { .. } => None,
-        Region::Call { body, .. } => Some(spliced(w, &body, &step.args)),
-        Region::Cond { then, otherwise, inputs } => {
+    rewrite_blocks(graph, |w, step| match step.op.body()? {
+        Body::Call(Call { name: "no_grad", .. }) if options.differentiable => None,
+        Body::Call(Call { name: "checkpoint", .. }) | Body::Scan(_) | Body::Fused(_) => None,
+        Body::Call(Call { body, .. }) => Some(spliced(w, &body, &step.args)),
+        Body::Cond(Cond { then, otherwise, inputs }) => {
             let (condition, x) = step.args.split_first()?;
             let chosen = w.splat(*condition)? != 0.0;
             let (first, second) = x.split_at(then.inputs.len());

@@ -4,7 +4,8 @@
 mod programs;
 
 use super::*;
-use crate::exec::Plan;
+use crate::backend::cpu::Plan;
+use crate::backend::host;
 use crate::graph::trace_leaves;
 use crate::ops::Sample;
 use crate::prelude::*;
@@ -89,7 +90,7 @@ fn refuse(what: &str, graph: &Graph, find: &dyn Fn(&Graph) -> Option<String>) {
 
 /// What is wrong with a graph when its operations are fused.
 fn fused_fault(graph: &Graph, x: &[Tensor], close: Close) -> Option<String> {
-    let fused = fuse::fuse(graph, 0).unwrap();
+    let fused = fuse::fuse(graph, 0, host());
     if fused.len() > graph.len() {
         return Some(format!("has more operations:\n{fused}"));
     }
@@ -303,7 +304,7 @@ fn written_programs_keep_values_and_gradients_optimised_and_fused() {
             let last = Options { differentiable: false, ..Options::default() };
             let best = graph.optimize_with(&last).0;
             assert!(best.len() < graph.len(), "{name}: {} of {}", best.len(), graph.len());
-            let fused = fuse::fuse(&best, 0).unwrap();
+            let fused = fuse::fuse(&best, 0, host());
             let result = Plan::new(&fused, &[]).unwrap().run(&x).unwrap();
             assert!(close.holds(&graph.run(&x).unwrap(), &result), "{name} fused\n{fused}");
         }

@@ -1,6 +1,6 @@
 //! What passes count of a graph: who reads what, and the memory that is alive while each operation runs.
 
-use crate::graph::{Graph, Ref, Region, Step};
+use crate::graph::{Body, Graph, Ref, Step};
 use crate::tensor::buffer::Buffer;
 use smallvec::SmallVec;
 
@@ -26,7 +26,7 @@ pub(super) fn use_counts(graph: &Graph) -> Vec<usize> {
 
 /// Operations, those of the graphs inside included.
 pub(super) fn operations(graph: &Graph) -> usize {
-    let inside = |step: &Step| step.op.region().map_or(0, |r| r.bodies().iter().map(|b| operations(b)).sum());
+    let inside = |step: &Step| step.op.body().map_or(0, |r| r.bodies().iter().map(|b| operations(b)).sum());
     graph.len() + graph.steps.iter().map(inside).sum::<usize>()
 }
 
@@ -76,8 +76,8 @@ pub(super) fn last_reads(graph: &Graph, roots: &[Option<usize>]) -> Vec<usize> {
 
 /// The bytes alive inside of an operation that runs other graphs. Inside of a fused group there are only tiles.
 pub(super) fn inside(step: &Step) -> usize {
-    let region = step.op.region().filter(|r| !matches!(r, Region::Fused(_)));
-    region.map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
+    let body = step.op.body().filter(|r| !matches!(r, Body::Fused(_)));
+    body.map_or(0, |r| r.bodies().into_iter().map(|b| peak(b)).max().unwrap_or(0))
 }
 
 /// The bytes alive while each step runs. Inputs and constants are not counted.

@@ -6,7 +6,6 @@
 mod constant;
 mod cse;
 mod dce;
-pub(crate) mod effort;
 mod fold;
 mod fuse;
 mod hoist;
@@ -28,12 +27,11 @@ pub(crate) mod laws;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use fuse::fuse;
+pub(crate) use fuse::{Fusion, fuse};
 pub(crate) use narrow::{narrow, sparse_constants};
 pub use report::{PassReport, Report};
 
-use crate::exec::Statistics;
-use crate::graph::{Graph, Region, Step};
+use crate::graph::{Body, Graph, Statistics, Step, effort};
 use crate::ops::Op;
 
 /// What an optimisation may do. The default keeps values to the bit, but for sums, which may be added in another order.
@@ -140,7 +138,7 @@ impl Graph {
             best = under(limit, &best, &mut report);
         }
         #[cfg(test)]
-        crate::exec::fault::in_graph(&mut best);
+        crate::graph::fault::in_graph(&mut best);
         report.after = best.statistics();
         (best, report)
     }
@@ -199,14 +197,14 @@ fn has_blocks(graph: &Graph) -> bool {
 
 /// A pass on the graphs that an operation runs, but for fused groups, which are the work of a pass after these. One that does not change stays the same block, with all that it may keep besides the graph.
 fn inside(step: &mut Step, pass: &dyn Fn(&Graph) -> Graph) {
-    let Some(region) = step.op.region().filter(|r| !matches!(r, Region::Fused { .. })) else { return };
+    let Some(body) = step.op.body().filter(|b| !matches!(b, Body::Fused(_))) else { return };
     let mut changed = false;
-    let mapped = region.map(|body| {
-        let new = everywhere(body, pass);
-        changed |= !cse::same_graph(body, &new);
-        Ok(new)
+    let mapped = body.map(|graph| {
+        let new = everywhere(graph, pass);
+        changed |= !cse::same_graph(graph, &new);
+        new
     });
     if changed {
-        step.op = Op::Block(mapped.expect("passes do not fail").block());
+        step.op = Op::Block(mapped.block());
     }
 }

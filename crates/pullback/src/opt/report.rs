@@ -2,8 +2,7 @@
 
 use super::cse::same_graph;
 use super::measure::operations;
-use crate::exec::Statistics;
-use crate::graph::Graph;
+use crate::graph::{Graph, Statistics};
 use std::fmt;
 
 /// What an optimisation did.

@@ -3,7 +3,7 @@
 use super::measure::use_counts;
 use super::{constant, effort, has_blocks};
 use crate::dtype::Scalar;
-use crate::graph::{Builder, Graph, Ref, Region, Step};
+use crate::graph::{Body, Builder, Graph, Ref, Step};
 use crate::ops::{Aval, Op};
 use crate::shape::Shape;
 use smallvec::{SmallVec, smallvec};
@@ -126,8 +126,8 @@ impl Rewrite {
     }
 
     /// Adds a block that runs other graphs, which fits its operands.
-    pub fn push_region(&mut self, region: Region, args: &[Ref]) -> Refs {
-        let at = self.push(Op::Block(region.block()), args);
+    pub fn push_body(&mut self, body: Body, args: &[Ref]) -> Refs {
+        let at = self.push(Op::Block(body.block()), args);
         let Ref::Step(k, _) = at else { unreachable!("an operation was added") };
         (0..self.out.graph().steps[k].avals.len()).map(|slot| at.slot(slot)).collect()
     }

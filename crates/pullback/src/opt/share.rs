@@ -11,8 +11,8 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// How much of the work there has to be: this many parts of it for one that is left.
-const DONE: u64 = 3;
+/// At least three quarters of the work must be there already: this many parts for each one that is left.
+const MIN_SHARED_RATIO: u64 = 3;
 
 /// The graph with such functions written out; `None` if there are none. It has less work, but more operations and often more values that
 /// are kept: that pays only where fusion takes care of both.
@@ -22,7 +22,7 @@ pub(super) fn share(graph: &Graph) -> Option<Graph> {
     let shared = rewrite(graph, |w, step| {
         let old = steps.next().expect("the rule sees every operation once");
         let formula = formula(graph, old)?;
-        if values.left(&formula, &old.args) * (DONE + 1) > work(graph, old) {
+        if values.left(&formula, &old.args) * (MIN_SHARED_RATIO + 1) > work(graph, old) {
             return None;
         }
         changed = true;
@@ -34,7 +34,7 @@ pub(super) fn share(graph: &Graph) -> Option<Graph> {
 
 /// What an operation does, in simpler ones. Operators and other cheap operations are not worth asking.
 fn formula(graph: &Graph, step: &Step) -> Option<Graph> {
-    let cheap = DONE * step.avals.first()?.shape.numel() as u64;
+    let cheap = MIN_SHARED_RATIO * step.avals.first()?.shape.numel() as u64;
     if !step.op.elementwise() || !step.avals[0].dtype.is_float() || work(graph, step) <= cheap {
         return None;
     }

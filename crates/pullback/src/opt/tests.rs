@@ -1,8 +1,8 @@
 //! What each pass does, on printed graphs.
 
+mod bodies;
 mod growth;
 mod moves;
-mod regions;
 
 use super::*;
 use crate::prelude::*;

@@ -4,7 +4,7 @@
 use super::Options;
 use super::constant;
 use super::rewrite::{NOWHERE, Refs, Rewrite, rewrite_blocks};
-use crate::graph::{Builder, Graph, Ref, Region, Step};
+use crate::graph::{Body, Builder, Call, Cond, Graph, Ref, Scan, Step};
 use crate::ops::Aval;
 use crate::tensor::Tensor;
 use std::sync::Arc;
@@ -18,13 +18,11 @@ pub(super) fn trim(graph: &Graph, _: &Options) -> Graph {
         if !read.contains(&true) {
             return None;
         }
-        match step.op.region()? {
-            Region::Fused { .. } => None,
-            Region::Call { name, body } => call(w, step, read, name, &body),
-            Region::Cond { then, otherwise, inputs } => cond(w, step, read, &then, &otherwise, inputs),
-            Region::Scan { body, state, items, from, to, stacks } => {
-                scan(w, step, read, &body, Loop { state, items, from, to, stacks })
-            }
+        match step.op.body()? {
+            Body::Fused(_) => None,
+            Body::Call(of) => call(w, step, read, of),
+            Body::Cond(of) => cond(w, step, read, of),
+            Body::Scan(of) => scan(w, step, read, of),
         }
     })
 }
@@ -159,9 +157,9 @@ fn kept<T: Clone>(all: &[T], read: &[bool]) -> Vec<T> {
     all.iter().zip(read).filter(|(_, r)| **r).map(|(a, _)| a.clone()).collect()
 }
 
-fn call(w: &mut Rewrite, step: &Step, read: &[bool], name: &'static str, body: &Graph) -> Option<Refs> {
-    let outputs = kept(&body.outputs, read);
-    let used = inputs_read(body, &outputs);
+fn call(w: &mut Rewrite, step: &Step, read: &[bool], of: Call) -> Option<Refs> {
+    let outputs = kept(&of.body.outputs, read);
+    let used = inputs_read(&of.body, &outputs);
     let mut plan = Plan::new();
     let mut changed = read.contains(&false);
     for (&arg, used) in step.args.iter().zip(used) {
@@ -169,22 +167,16 @@ fn call(w: &mut Rewrite, step: &Step, read: &[bool], name: &'static str, body: &
         changed |= plan.changed;
     }
     changed.then(|| {
-        let body = Arc::new(rebuilt(body, &plan.fates, &outputs));
-        let new = w.push_region(Region::Call { name, body }, &plan.args);
+        let body = Arc::new(rebuilt(&of.body, &plan.fates, &outputs));
+        let new = w.push_body(Body::Call(Call { body, ..of }), &plan.args);
         spread(new, read)
     })
 }
 
-fn cond(
-    w: &mut Rewrite,
-    step: &Step,
-    read: &[bool],
-    then: &Graph,
-    otherwise: &Graph,
-    inputs: usize,
-) -> Option<Refs> {
+fn cond(w: &mut Rewrite, step: &Step, read: &[bool], of: Cond) -> Option<Refs> {
+    let Cond { then, otherwise, inputs } = of;
     let (first, second) = (kept(&then.outputs, read), kept(&otherwise.outputs, read));
-    let (used_first, used_second) = (inputs_read(then, &first), inputs_read(otherwise, &second));
+    let (used_first, used_second) = (inputs_read(&then, &first), inputs_read(&otherwise, &second));
     let (common, own) = step.args[1..].split_at(inputs);
     let (own_first, own_second) = own.split_at(then.inputs.len() - inputs);
     let mut changed = read.contains(&false);
@@ -205,31 +197,24 @@ fn cond(
     let (one, two) =
         (branch(own_first, &used_first, &mut changed), branch(own_second, &used_second, &mut changed));
     changed.then(|| {
-        let then = Arc::new(rebuilt(then, &one.fates, &first));
-        let otherwise = Arc::new(rebuilt(otherwise, &two.fates, &second));
+        let then = Arc::new(rebuilt(&then, &one.fates, &first));
+        let otherwise = Arc::new(rebuilt(&otherwise, &two.fates, &second));
         let args = [&step.args[..1], &one.args, &two.args[shared..]].concat();
-        let new = w.push_region(Region::Cond { then, otherwise, inputs: shared }, &args);
+        let new = w.push_body(Body::Cond(Cond { then, otherwise, inputs: shared }), &args);
         spread(new, read)
     })
 }
 
-struct Loop {
-    state: usize,
-    items: usize,
-    from: usize,
-    to: usize,
-    stacks: bool,
-}
-
-fn scan(w: &mut Rewrite, step: &Step, read: &[bool], body: &Graph, l: Loop) -> Option<Refs> {
+fn scan(w: &mut Rewrite, step: &Step, read: &[bool], of: Scan) -> Option<Refs> {
+    let body = &of.body;
     // A state that never changes is a shared input, and its last value is its first.
-    let still: Vec<bool> = (0..l.state).map(|j| body.outputs[j] == Ref::Input(j)).collect();
-    let out_read = |j: usize| if j < l.state { read[j] && !still[j] } else { l.stacks && read[j] };
+    let still: Vec<bool> = (0..of.state).map(|j| body.outputs[j] == Ref::Input(j)).collect();
+    let out_read = |j: usize| if j < of.state { read[j] && !still[j] } else { of.stacks && read[j] };
     // A state matters if it is read after the loop, or by something that matters.
     let mut needed: Vec<bool> = (0..body.outputs.len()).map(out_read).collect();
     let used = loop {
         let used = inputs_read(body, &kept(&body.outputs, &needed));
-        let more: Vec<usize> = (0..l.state).filter(|&j| used[j] && !still[j] && !needed[j]).collect();
+        let more: Vec<usize> = (0..of.state).filter(|&j| used[j] && !still[j] && !needed[j]).collect();
         if more.is_empty() {
             break used;
         }
@@ -237,12 +222,12 @@ fn scan(w: &mut Rewrite, step: &Step, read: &[bool], body: &Graph, l: Loop) -> O
     };
     let mut plan = Plan::new();
     let mut changed = needed.contains(&false);
-    for (&arg, &needed) in step.args.iter().zip(&needed[..l.state]) {
+    for (&arg, &needed) in step.args.iter().zip(&needed[..of.state]) {
         plan.keep_if(needed, arg);
     }
     let state = plan.args.len();
-    let (items, others) = step.args[l.state..].split_at(l.items);
-    let (items_used, others_used) = used[l.state..].split_at(l.items);
+    let (items, others) = step.args[of.state..].split_at(of.items);
+    let (items_used, others_used) = used[of.state..].split_at(of.items);
     for (&arg, &used) in items.iter().zip(items_used) {
         plan.keep_if(used, arg);
         changed |= !used;
@@ -255,20 +240,19 @@ fn scan(w: &mut Rewrite, step: &Step, read: &[bool], body: &Graph, l: Loop) -> O
     if !changed {
         return None;
     }
-    for j in (0..l.state).filter(|&j| still[j] && used[j]) {
+    for j in (0..of.state).filter(|&j| still[j] && used[j]) {
         plan.offer(w, step.args[j], true, shared);
         plan.fates[j] = plan.fates.pop().expect("it was just decided");
     }
-    let new = if state == 0 && !needed[l.state..].contains(&true) {
+    let new = if state == 0 && !needed[of.state..].contains(&true) {
         Refs::new()
     } else {
         let body = Arc::new(rebuilt(body, &plan.fates, &kept(&body.outputs, &needed)));
-        let region =
-            Region::Scan { body, state, items: shared - state, from: l.from, to: l.to, stacks: l.stacks };
-        w.push_region(region, &plan.args)
+        let items = shared - state;
+        w.push_body(Body::Scan(Scan { body, state, items, steps: of.steps, stacks: of.stacks }), &plan.args)
     };
     let mut next = new.iter();
-    let values = (0..step.avals.len()).map(|j| match (needed[j], j < l.state) {
+    let values = (0..step.avals.len()).map(|j| match (needed[j], j < of.state) {
         (true, _) => *next.next().expect("every output that is needed"),
         (false, true) if still[j] => step.args[j],
         _ => NOWHERE,

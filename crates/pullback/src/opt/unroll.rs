@@ -3,20 +3,20 @@
 use super::Options;
 use super::inline::spliced;
 use super::rewrite::{Refs, Rewrite, rewrite_blocks};
-use crate::graph::{Graph, Ref, Region};
-use crate::ops::{Region as Part, Reshape, Slice};
+use crate::graph::{Body, Graph, Ref};
+use crate::ops::{Region, Reshape, Slice};
 
 /// Replaces loops of one step. Its items are slices of the stacked inputs, and its outputs stacks of one.
 pub(super) fn unroll(graph: &Graph, _: &Options) -> Graph {
-    rewrite_blocks(graph, |w, step| match step.op.region()? {
-        Region::Scan { body, state, items, from, to, stacks } if from + 1 == to => {
+    rewrite_blocks(graph, |w, step| match step.op.body()? {
+        Body::Scan(scan) if scan.steps.len() == 1 => {
             let mut inputs = step.args.to_vec();
-            for a in &mut inputs[state..state + items] {
-                *a = item(w, *a, from);
+            for a in &mut inputs[scan.state..scan.state + scan.items] {
+                *a = item(w, *a, scan.steps.start);
             }
-            let mut outputs = spliced(w, &body, &inputs);
-            let stacked: Refs = outputs.drain(state..).collect();
-            if stacks {
+            let mut outputs = spliced(w, &scan.body, &inputs);
+            let stacked: Refs = outputs.drain(scan.state..).collect();
+            if scan.stacks {
                 outputs.extend(stacked.into_iter().map(|y| {
                     let to = w.shape(y).inserted(0, 1);
                     w.push(Reshape { to }, &[y])
@@ -33,6 +33,6 @@ fn item(w: &mut Rewrite, stacked: Ref, k: usize) -> Ref {
     let shape = w.shape(stacked);
     let rest = shape[1..].iter().map(|&n| (0, 1, n));
     let axes = std::iter::once((k, 1, 1)).chain(rest).collect();
-    let slice = w.push(Slice { region: Part { axes } }, &[stacked]);
+    let slice = w.push(Slice { region: Region { axes } }, &[stacked]);
     w.push(Reshape { to: shape.without(&[0]) }, &[slice])
 }

@@ -6,7 +6,7 @@
 use super::Var;
 use super::tape::{Tape, Taped, external, with_idle_tape};
 use crate::error::or_panic;
-use crate::transform::control::schedule::{Kept, Schedule};
+use crate::schedule::{Kept, Schedule};
 use std::convert::Infallible;
 use std::rc::Rc;
 
@@ -111,7 +111,7 @@ pub(super) fn checkpointed<T: Taped>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::transform::control::schedule::fewest_advances;
+    use crate::schedule::fewest_advances;
     use std::cell::Cell;
 
     #[test]

@@ -3,9 +3,9 @@
 use super::operators::derived_operators;
 use super::tape::external;
 use super::{Real, Var};
-use crate::backend::cpu::lane::{Lane, Portable};
-use crate::backend::cpu::level::at_level;
-use crate::backend::cpu::math::Isa;
+use crate::kernels::isa::with_isa;
+use crate::kernels::lane::{Lane, Portable};
+use crate::kernels::math::Isa;
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
 use std::cmp::Ordering;
@@ -107,11 +107,11 @@ macro_rules! in_each_lane {
         }
         #[inline(always)]
         fn chosen<const N: usize>($($x: &Lanes<N>),+) -> Lanes<N> {
-            at_level! {
+            with_isa! {
                 [const N: usize] [N] ($($x: &Lanes<N>),+) -> Lanes<N>;
                 Portable => body::<Portable, N>($($x),+),
-                V3 => body::<crate::backend::cpu::lane::Fma, N>($($x),+),
-                V4 if true => body::<crate::backend::cpu::lane::Fma, N>($($x),+)
+                V3 => body::<crate::kernels::lane::Fma, N>($($x),+),
+                V4 if true => body::<crate::kernels::lane::Fma, N>($($x),+)
             }
         }
         let mut y = chosen($(&$x),+);

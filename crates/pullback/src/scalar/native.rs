@@ -1,6 +1,6 @@
 //! Generic code compiled for the processor that it runs on.
 
-use crate::backend::cpu::level::at_level;
+use crate::kernels::isa::with_isa;
 
 /// Runs `f` compiled for the vector instructions that this processor has, as far as the compiler puts what `f` calls in line.
 ///
@@ -17,7 +17,7 @@ use crate::backend::cpu::level::at_level;
 /// ```
 #[inline(always)]
 pub fn native<R>(f: impl FnOnce() -> R) -> R {
-    at_level! {
+    with_isa! {
         [R, F: FnOnce() -> R] [_, _] (f: F) -> R;
         Portable => f(),
         V3 => f(),

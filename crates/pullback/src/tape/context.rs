@@ -1,4 +1,4 @@
-//! What the current thread is doing: which transforms are suspended, who is calling, which checks are on.
+//! What the current thread is doing: which transforms are suspended, and which checks are on.
 
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
@@ -9,27 +9,17 @@ use std::ptr;
 use super::level::{AMBIENT, Deps, newest};
 #[cfg(doc)]
 use crate::DType;
+use crate::location::Restore;
 
 type SavedBy = (&'static str, &'static Location<'static>);
 
 thread_local! {
     static PAUSES: Cell<*const Pause> = const { Cell::new(ptr::null()) };
-    static CALLER: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
-    static ENTERED: Cell<Option<&'static Location<'static>>> = const { Cell::new(None) };
     static FORGETS: Cell<*const Forget> = const { Cell::new(ptr::null()) };
     static STAND_INS: RefCell<SmallVec<[u64; 2]>> = const { RefCell::new(SmallVec::new_const()) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static STRICT_DTYPES: Cell<bool> = const { Cell::new(false) };
     static STRICT: RefCell<Option<HashMap<u64, SavedBy>>> = const { RefCell::new(None) };
-}
-
-/// Runs its closure when dropped, so that a panic in user code leaves no state behind.
-struct Restore<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for Restore<F> {
-    fn drop(&mut self) {
-        (self.0)();
-    }
 }
 
 /// A scope in which nothing is recorded for some transforms, or is again. It lies in the frame of the function that runs
@@ -194,52 +184,6 @@ pub(crate) fn outside_of_scopes<T>(f: impl FnOnce() -> T) -> T {
         FORGETS.set(forgets);
     });
     f()
-}
-
-/// The line that an operation is recorded under: inside a rule, that of the forward operation it belongs to.
-#[track_caller]
-pub(crate) fn caller() -> &'static Location<'static> {
-    match CALLER.get() {
-        Some(location) => location,
-        None => Location::caller(), // not in a closure, which would hide the caller
-    }
-}
-
-/// Runs `f` as if all its operations stood at `location`.
-pub(crate) fn with_caller<T>(location: &'static Location<'static>, f: impl FnOnce() -> T) -> T {
-    let before = CALLER.replace(Some(location));
-    let _restore = Restore(|| CALLER.set(before));
-    f()
-}
-
-/// For as long as it lives, lines of this library that errors would name are said to be the line of the user's that it was made with.
-pub(crate) struct Entered(Option<&'static Location<'static>>);
-
-impl Drop for Entered {
-    fn drop(&mut self) {
-        ENTERED.set(self.0);
-    }
-}
-
-/// The user has called a transform at `location`. It goes on to call closures, to which Rust does not hand the line on.
-pub(crate) fn entered(location: &'static Location<'static>) -> Entered {
-    Entered(ENTERED.replace(Some(users_line(location))))
-}
-
-/// A line of the user's code for one that may be of this library: that of the innermost transform which was [`entered`]. Paths are compared
-/// only when something has failed, or a transform is entered inside of another.
-pub(crate) fn users_line(location: &'static Location<'static>) -> &'static Location<'static> {
-    match ENTERED.get() {
-        Some(users) if is_ours(location) => users,
-        _ => location,
-    }
-}
-
-/// Whether a line is of this library.
-pub(crate) fn is_ours(location: &Location) -> bool {
-    let sources =
-        file!().trim_end_matches("context.rs").trim_end_matches(['/', '\\']).trim_end_matches("tape");
-    location.file().starts_with(sources)
 }
 
 /// Runs `f` and makes every backward pass in it stop at the first cotangent that is not finite, with an error that

@@ -7,13 +7,12 @@ mod record;
 mod walk;
 
 pub(crate) use context::{
-    Scope, caller, detects_anomaly, entered, enters, forgets, forgetting, in_strict_mode, is_ambient,
-    is_ours, note_saved, outside_of_scopes, refuses_promotion, resumed, saved_by, standing_in, suspended,
-    suspended_all, users_line, with_caller,
+    Scope, detects_anomaly, enters, forgets, forgetting, in_strict_mode, is_ambient, note_saved,
+    outside_of_scopes, refuses_promotion, resumed, saved_by, standing_in, suspended, suspended_all,
 };
 pub use context::{detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use leaf::Hook;
 pub(crate) use leaf::Leaf;
 pub(crate) use level::{AMBIENT, Deps, Level};
 pub(crate) use record::{At, Cotangents, Input, Record, Uses, next_id};
-pub(crate) use walk::{Seeds, Walk, pull, pull_along};
+pub(crate) use walk::{Seeds, Walk, leaf_cotangents, pull, pull_along, pull_through};

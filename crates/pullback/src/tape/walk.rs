@@ -1,12 +1,14 @@
 //! The walk backward.
 
-use super::context::{detects_anomaly, suspended, with_caller};
+use super::context::{detects_anomaly, standing_in, suspended};
+use super::level::Level;
 use super::record::{At, Record};
 use crate::error::{Result, err};
+use crate::location::with_caller;
 use crate::ops::Op;
 use crate::tensor::{BlockAt, Link, Node, Tensor};
 use smallvec::SmallVec;
-use std::collections::{BTreeMap, btree_map::Entry};
+use std::collections::{BTreeMap, HashMap, btree_map::Entry};
 
 /// Outputs, with their cotangents.
 pub(crate) type Seeds = SmallVec<[(Link, Tensor); 1]>;
@@ -95,6 +97,41 @@ impl Pending {
     fn pop(&mut self) -> Option<Arrived> {
         self.top.take().or_else(|| self.rest.pop_last().map(|(_, arrived)| arrived))
     }
+}
+
+/// The cotangents of the leaves of transform `level`, by their ids.
+pub(crate) fn leaf_cotangents(level: u64, seeds: Seeds) -> Result<HashMap<u64, Tensor>> {
+    let mut found = HashMap::new();
+    pull(level, seeds, |link, g| {
+        if link.node().leaf_of == level {
+            found.insert(link.node().id, g.clone());
+        }
+        Ok(Walk::On)
+    })?;
+    Ok(found)
+}
+
+/// The cotangents of `x` from those of `f(x)`; zeros where there is no connection. `ambient` says that they are those of `backward`,
+/// which `no_grad` is for.
+pub(crate) fn pull_through(
+    ambient: bool,
+    f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
+    x: &[Tensor],
+    g: &[Tensor],
+) -> Result<Vec<Tensor>> {
+    let level = Level::new();
+    let run = || {
+        let leaves: Vec<Tensor> = x.iter().map(|x| x.leaf(level.id())).collect();
+        let y = f(&leaves)?;
+        let reached = y.iter().zip(g).filter(|(y, _)| y.node().deps.contains(level.id()));
+        let seeds = reached.map(|(y, g)| (y.link(), g.clone())).collect();
+        drop(y); // The walk is the last to hold the graph, and frees it as it goes.
+        let mut found = leaf_cotangents(level.id(), seeds)?;
+        let cotangent =
+            |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level.id()).zeros_like());
+        Ok(leaves.iter().map(cotangent).collect())
+    };
+    if ambient { standing_in(level.id(), run) } else { run() }
 }
 
 /// Pulls the seeds back to the inputs of transform `level`, and hands the total cotangent of every node on the way to

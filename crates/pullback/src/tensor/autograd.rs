@@ -2,8 +2,9 @@
 
 use super::{Link, Node, Tensor};
 use crate::error::{Error, Result, caught, err, or_panic};
+use crate::location::caller;
 use crate::ops::{Op, StopGradient};
-use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, caller, pull, pull_along};
+use crate::tape::{AMBIENT, Hook, Leaf, Seeds, Walk, pull, pull_along};
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -96,7 +97,7 @@ impl Tensor {
                  no_grad(|| ..), with an operator such as `-=`, or call requires_grad() on the new value; for the gradient of a value on \
                  the way call retain_grad() before backward()",
                 r.op.name(),
-                crate::tape::users_line(r.location)
+                crate::location::users_line(r.location)
             ),
             _ => err!(
                 Gradient,

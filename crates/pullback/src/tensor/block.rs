@@ -3,17 +3,18 @@
 //! A block is recorded as one node with its inputs, which stands for all outputs together; each output points to it. What it
 //! means to forward mode and to batching is what its body means to them, unless it brings rules of its own.
 
-use super::{Data, Dual, Fresh, Link, Mapped, Tensor, Traced, bind};
+use super::{Data, Dual, Fresh, Link, Mapped, Tensor, Tracer, bind};
 use crate::DType;
 use crate::error::{Result, err};
-use crate::graph::Region;
+use crate::location::{caller, with_caller};
 use crate::ops::{Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::tape::{
-    Deps, Input, Record, Seeds, Walk, caller, enters, forgets, forgetting, next_id, no_grad, pull, resumed,
+    Deps, Input, Record, Seeds, Walk, enters, forgets, forgetting, next_id, no_grad, pull, resumed,
     suspended_all,
 };
 use smallvec::{SmallVec, smallvec};
+use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -54,8 +55,8 @@ pub(crate) trait Block: Send + Sync {
         None
     }
 
-    /// The graphs that it runs, if it is made of graphs: what printing, optimising and planning look into.
-    fn region(&self) -> Option<Region> {
+    /// What it is made of, for those who can look into it (graphs make blocks of graphs); nothing is known of it here.
+    fn body(&self) -> Option<Box<dyn Any>> {
         None
     }
 
@@ -179,12 +180,10 @@ pub(crate) fn bind_block_at(
     let (outputs, mut block, frame) = match (innermost, block.rules()) {
         (Some(Data::Traced(t)), _) if let Some(avals) = block.signature() => {
             let op = Op::Block(block.clone());
-            let at = t.trace.push(&op, inputs, avals.clone().into()).map_err(fail)?;
-            let output = |(slot, aval): (usize, Aval)| {
-                let data = Data::Traced(Box::new(Traced { trace: t.trace.clone(), at: at.slot(slot) }));
-                Tensor::new(aval.dtype, aval.shape, data)
-            };
-            (avals.into_iter().enumerate().map(output).collect(), block, frame)
+            let made = with_caller(location, || t.apply(&op, inputs, avals.clone().into())).map_err(fail)?;
+            let output =
+                |(t, aval): (Arc<dyn Tracer>, Aval)| Tensor::new(aval.dtype, aval.shape, Data::Traced(t));
+            (made.into_iter().zip(avals).map(output).collect(), block, frame)
         }
         (Some(Data::Dual(_)), Some(rules)) => {
             (push(&block, rules, inputs, frame).map_err(fail)?, block, frame)

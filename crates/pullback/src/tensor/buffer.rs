@@ -7,10 +7,10 @@
 //! Large buffers begin where lines of the cache do, because a vector of 64 bytes that lies across two of them costs two accesses; and the
 //! largest ones where pages do.
 
-use crate::backend::cpu::pages;
-use crate::backend::cpu::poison::{POISONED, poison};
+use crate::allocation::ask_for;
 use crate::error::{Result, or_panic};
-use crate::memory::ask_for;
+use crate::kernels::pages;
+use crate::kernels::poison::{POISONED, poison};
 use bytemuck::{Pod, Zeroable};
 use std::cell::RefCell;
 use std::collections::BTreeMap;

@@ -4,8 +4,8 @@ use super::data::{Bits, Data, Strided};
 use super::{Tensor, buffer::Buffer};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Result, Within, err, or_panic};
+use crate::location::caller;
 use crate::shape::Shape;
-use crate::tape::caller;
 use bytemuck::Zeroable;
 
 impl Tensor {

@@ -2,12 +2,16 @@
 
 use super::Tensor;
 use super::buffer::Buffer;
-use crate::backend::cpu::poison::poison;
-use crate::backend::cpu::view::View;
 use crate::dtype::{DType, Element, Scalar, with_stored};
-use crate::graph::{Ref, Trace};
+use crate::error::Result;
+use crate::kernels::poison::poison;
+use crate::kernels::view::View;
+use crate::ops::{Aval, Op};
 use crate::shape::{MAX_RANK, Shape, Strides};
 use bytemuck::Pod;
+use smallvec::SmallVec;
+use std::any::Any;
+use std::panic::Location;
 use std::sync::Arc;
 
 /// The value of a node.
@@ -20,8 +24,8 @@ pub(crate) enum Data {
     Dual(Box<Dual>),
     /// One value for each lane, under `vmap`.
     Mapped(Box<Mapped>),
-    /// Not known yet: a node of the graph that is being traced.
-    Traced(Box<Traced>),
+    /// Not known yet: a placeholder in a function that is being traced.
+    Traced(Arc<dyn Tracer>),
     /// Dropped, because only the record is still needed.
     Gone,
 }
@@ -56,11 +60,24 @@ pub(crate) struct Mapped {
     pub value: Tensor,
 }
 
-/// A value in the graph that a trace builds.
-#[derive(Clone)]
-pub(crate) struct Traced {
-    pub trace: Arc<Trace>,
-    pub at: Ref,
+/// A placeholder for a value, while a function is traced: whoever traces it notes down what is done with it.
+pub(crate) trait Tracer: Send + Sync {
+    /// The transform that traces.
+    fn level(&self) -> u64;
+
+    /// Notes an operation on values of which this is one; its outputs, which have these types.
+    fn apply(
+        &self,
+        op: &Op,
+        inputs: &[&Tensor],
+        avals: SmallVec<[Aval; 1]>,
+    ) -> Result<SmallVec<[Arc<dyn Tracer>; 1]>>;
+
+    /// The line of code that made the value; an input has none.
+    fn location(&self) -> Option<&'static Location<'static>>;
+
+    /// Itself, for whoever made it.
+    fn as_any(&self) -> &dyn Any;
 }
 
 impl Data {
@@ -71,7 +88,7 @@ impl Data {
             Data::Splat(_) | Data::Strided(_) | Data::Gone => 0,
             Data::Dual(d) => d.level,
             Data::Mapped(m) => m.level,
-            Data::Traced(t) => t.trace.level(),
+            Data::Traced(t) => t.level(),
         }
     }
 }

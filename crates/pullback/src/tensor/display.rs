@@ -3,6 +3,7 @@
 use super::{Data, Tensor};
 use crate::dtype::{DType, Scalar};
 use crate::error::or_panic;
+use crate::location::caller;
 use std::fmt;
 
 /// Larger tensors are summarised.
@@ -19,7 +20,7 @@ impl fmt::Display for Tensor {
         // A placeholder is not printed by mistake: whoever prints wants the value. `Debug` tells what it is.
         if let Data::Traced(t) = self.data() {
             let e = self.concrete().err().expect("a placeholder has no value");
-            or_panic::<()>(Err(e.in_op("print").made_at(t.trace.location(t.at))));
+            or_panic::<()>(Err(e.in_op("print").made_at(t.location().unwrap_or(caller()))));
         }
         self.fmt_known(f)
     }

@@ -1,10 +1,10 @@
 //! Reading elements.
 
 use super::{Data, Tensor, Value};
-use crate::backend::cpu::movement;
+use crate::allocation::ask_for;
 use crate::dtype::{DType, Element, Scalar, with_stored};
 use crate::error::{Result, Within, err, or_panic};
-use crate::memory::ask_for;
+use crate::kernels::movement;
 use bytemuck::Zeroable;
 
 impl Tensor {
@@ -26,7 +26,7 @@ impl Tensor {
         if self.numel() != 1 {
             let e =
                 err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
-            return Err(e.in_op("item").at(crate::tape::caller()));
+            return Err(e.in_op("item").at(crate::location::caller()));
         }
         self.concrete().map(first).map_err(|e| e.in_op("item"))
     }

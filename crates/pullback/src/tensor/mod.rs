@@ -1,5 +1,6 @@
 //! The tensor handle, and `bind`, through which every operation goes.
 
+pub(crate) mod archive;
 mod autograd;
 mod block;
 pub(crate) mod buffer;
@@ -12,12 +13,13 @@ mod node;
 mod operand;
 mod operators;
 mod random;
+
 mod slicing;
 mod typed;
 
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, no_captures, replay};
-pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Traced, Value};
+pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
@@ -25,14 +27,14 @@ pub use random::Key;
 pub use slicing::{AxisRange, IntoRanges, NewAxis};
 
 use crate::DType;
+use crate::allocation::ALWAYS_THERE;
 use crate::error::{Result, caught, err};
-use crate::memory::ALWAYS_THERE;
+use crate::location::{caller, with_caller};
 use crate::ops::{Arg, Aval, Identity, Lane, Op};
 use crate::shape::Shape;
 use crate::small::Small;
 use crate::tape::{
-    At, Deps, Input, Record, caller, enters, forgets, in_strict_mode, next_id, note_saved, suspended,
-    suspended_all, with_caller,
+    At, Deps, Input, Record, enters, forgets, in_strict_mode, next_id, note_saved, suspended, suspended_all,
 };
 use smallvec::{SmallVec, smallvec};
 use std::panic::Location;
@@ -135,8 +137,8 @@ fn interpret(op: &Op, inputs: &[&Tensor], level: u64, out: &Node) -> Result<Data
         Some(Data::Mapped(m)) => map(op, inputs, level, m.value.shape()[0]),
         Some(Data::Traced(t)) => {
             let aval = Aval { dtype: out.dtype, shape: out.shape.clone() };
-            let at = t.trace.push(op, inputs, [aval].into())?;
-            Ok(Data::Traced(Box::new(Traced { trace: t.trace.clone(), at })))
+            let made = t.apply(op, inputs, smallvec![aval])?.pop();
+            Ok(Data::Traced(made.expect("an operation has an output for each type")))
         }
         _ => unreachable!("a frame has a value that made it"),
     })

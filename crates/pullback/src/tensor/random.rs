@@ -5,9 +5,9 @@
 
 use super::Tensor;
 use super::create::makers;
+use crate::allocation::ask_for;
 use crate::dtype::{DType, Element, Scalar, with_float};
 use crate::error::{Result, Within, err, or_panic};
-use crate::memory::ask_for;
 use crate::shape::Shape;
 
 /// What random numbers are drawn from. Keys are split, never advanced: use each once.

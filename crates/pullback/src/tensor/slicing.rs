@@ -3,12 +3,12 @@
 use super::methods::whole;
 use super::operand::check_dtypes;
 use super::{Data, Operand, Tensor, bind};
-use crate::backend::cpu::movement;
 use crate::dtype::with_stored;
 use crate::error::{Error, Result, err, or_panic};
+use crate::kernels::movement;
+use crate::location::caller;
 use crate::ops::{Region, Slice, SliceAssign};
 use crate::shape::{Shape, signed};
-use crate::tape::caller;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
 /// What to take of one axis. Made from ranges and integers, whose negative ends count from the end, and from [`NewAxis`].

@@ -9,11 +9,12 @@ pub use executable::Executable;
 pub use explain::Explanation;
 
 use super::{Tree, from_leaves};
+use crate::backend::Profile;
 use crate::error::{Result, caught, err, or_panic};
-use crate::exec::Profile;
 use crate::graph::{Graph, trace_leaves};
+use crate::location::entered;
 use crate::opt::{Options, sparse_constants};
-use crate::tape::{detects_anomaly, entered, outside_of_scopes};
+use crate::tape::{detects_anomaly, outside_of_scopes};
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
 use run::Compiled as Block;

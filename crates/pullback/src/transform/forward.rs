@@ -2,7 +2,8 @@
 
 use super::{Tree, from_leaves};
 use crate::error::{err, or_panic};
-use crate::tape::{Level, entered};
+use crate::location::entered;
+use crate::tape::Level;
 use crate::tensor::{Data, Tensor};
 use std::panic::Location;
 

@@ -24,7 +24,7 @@ use super::{Tree, from_leaves};
 use crate::Tensor;
 use crate::error::{Result, err, or_panic};
 use crate::graph::{Graph, trace_leaves};
-use crate::tape::{caller, with_caller};
+use crate::location::{caller, with_caller};
 use linear::{Matrix, solve};
 use std::sync::Arc;
 

@@ -3,7 +3,7 @@
 use super::{Tree, grad, jvp, vjp, vmap};
 use crate::Tensor;
 use crate::error::{err, or_panic};
-use crate::tape::entered;
+use crate::location::entered;
 use std::panic::Location;
 
 /// The Jacobian of a function, of shape `output.shape ++ input.shape`, by rows or by columns, whichever are fewer.

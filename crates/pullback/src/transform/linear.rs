@@ -5,7 +5,7 @@ use super::{Tree, from_leaves, jvp, vjp};
 use crate::Tensor;
 use crate::error::{Result, err, or_panic};
 use crate::graph::{Graph, trace_leaves};
-use crate::tape::entered;
+use crate::location::entered;
 use std::panic::Location;
 
 /// The value of a function and its derivative as a linear function of tangents, which can be called again and again.
@@ -98,6 +98,6 @@ pub fn transpose<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, like: &X) -> impl F
 #[must_use]
 #[track_caller]
 pub fn stop_gradient<X: Tree>(x: &X) -> X {
-    let location = crate::tape::caller();
-    x.map(&mut |t| crate::tape::with_caller(location, || t.detach()))
+    let location = crate::location::caller();
+    x.map(&mut |t| crate::location::with_caller(location, || t.detach()))
 }

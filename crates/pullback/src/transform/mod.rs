@@ -1,6 +1,6 @@
 //! Function transforms: each a short composition over the tape.
 
-mod checkpoint;
+pub(crate) mod checkpoint;
 mod compile;
 pub(crate) mod control;
 mod custom;
@@ -10,6 +10,7 @@ mod jacobian;
 mod linear;
 mod reverse;
 mod taylor;
+mod trace;
 mod tree;
 mod vmap;
 
@@ -20,9 +21,8 @@ pub use checkpoint::{
 };
 pub use compile::{Compiled, Executable, Explanation, compile};
 pub use control::{
-    Schedule, Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed,
-    scan_checkpointed_dynamic, switch, while_loop, while_loop_bounded, while_loop_checkpointed,
-    while_loop_checkpointed_dynamic,
+    Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed, scan_checkpointed_dynamic,
+    switch, while_loop, while_loop_bounded, while_loop_checkpointed, while_loop_checkpointed_dynamic,
 };
 pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
@@ -31,6 +31,7 @@ pub use linear::{linearize, stop_gradient, transpose};
 pub(crate) use reverse::pulled_for;
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;
+pub use trace::{trace, try_trace};
 pub(crate) use tree::from_leaves;
 pub use tree::{NotShown, Path, Probe, Shown, Statics, Tree};
 pub use vmap::{vmap, vmap_axes};

@@ -3,9 +3,9 @@
 use super::Tree;
 use crate::DType;
 use crate::error::{Result, err, or_panic};
-use crate::tape::{Level, Seeds, Walk, caller, entered, pull, standing_in};
+use crate::location::{caller, entered};
+use crate::tape::{Level, Seeds, leaf_cotangents, standing_in};
 use crate::tensor::{Link, Tensor};
-use std::collections::HashMap;
 use std::panic::Location;
 
 /// The inputs of a reverse-mode transform, as leaves of its level.
@@ -33,14 +33,7 @@ impl<X: Tree> Inputs<X> {
 
     /// Cotangents of the inputs from those of outputs; zeros where there is no connection.
     fn pull(&self, seeds: Seeds) -> Result<X> {
-        let mut found: HashMap<u64, Tensor> = HashMap::new();
-        pull(self.level.id(), seeds, |link, g| {
-            let node = link.node();
-            if node.leaf_of == self.level.id() {
-                found.insert(node.id, g.clone());
-            }
-            Ok(Walk::On)
-        })?;
+        let mut found = leaf_cotangents(self.level.id(), seeds)?;
         Ok(self.tree.map(&mut |t| found.remove(&t.node().id).unwrap_or_else(|| t.zeros_like())))
     }
 

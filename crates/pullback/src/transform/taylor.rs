@@ -9,8 +9,9 @@
 use crate::Tensor;
 use crate::error::{Result, or_panic};
 use crate::graph::{Graph, Ref, Step, trace_leaves};
+use crate::location::with_caller;
 use crate::ops::{Aval, Linearity, Op};
-use crate::tape::{At, Input, with_caller};
+use crate::tape::{At, Input};
 use crate::tensor::{bind, bind_block};
 use smallvec::SmallVec;
 use std::cell::{OnceCell, RefCell};
@@ -38,7 +39,7 @@ pub fn taylor(
     order: usize,
 ) -> Vec<Tensor> {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     or_panic(super::forward::check(x, direction).map_err(|e| e.in_op("taylor").at(location)));
     let run = || {
         let graph = trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval(x)])?;

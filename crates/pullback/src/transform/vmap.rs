@@ -2,7 +2,8 @@
 
 use super::{Tree, from_leaves};
 use crate::error::{Result, err, or_panic};
-use crate::tape::{Level, entered, with_caller};
+use crate::location::{entered, with_caller};
+use crate::tape::Level;
 use crate::tensor::{Data, Mapped, Tensor};
 use std::panic::Location;
 

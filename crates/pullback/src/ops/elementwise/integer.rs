@@ -1,7 +1,7 @@
 //! The elementwise operations that integers have too. They wrap on overflow, as two's complement does.
 
 use super::*;
-use crate::backend::cpu::scratch::filled;
+use crate::kernels::scratch::filled;
 
 pub(super) enum Integer {
     Unary(fn(i64) -> i64),

@@ -11,11 +11,11 @@ pub(crate) use clamp::Clamp;
 
 use super::table::elementwise_table;
 use super::*;
-use crate::backend::cpu::cost::Cost;
-use crate::backend::cpu::map::{self, Map1, Map2};
-use crate::backend::cpu::view::View;
 use crate::dtype::{Element, with_float};
 use crate::error::{Error, err};
+use crate::kernels::cost::Cost;
+use crate::kernels::map::{self, Map1, Map2};
+use crate::kernels::view::View;
 use crate::number::Number;
 use integer::Integer;
 use smallvec::smallvec;

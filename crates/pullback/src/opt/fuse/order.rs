@@ -7,9 +7,8 @@
 //! the graph, the spine: whether one does is known from two numbers for each step.
 
 use super::Groups;
-use crate::exec::fused::view::Operands;
-use crate::graph::Ref;
-use crate::opt::effort;
+use crate::graph::operands::Operands;
+use crate::graph::{Ref, effort};
 
 /// The most reads that are followed to see whether a path leads from one group to another. Beyond so many it is taken for granted that one does,
 /// and the groups stay apart: that keeps the time in proportion to the length of a graph, and changes nothing for one that has no more

@@ -2,7 +2,8 @@
 
 use super::super::effort;
 use super::*;
-use crate::exec::Plan;
+use crate::backend::cpu::Plan;
+use crate::backend::host;
 
 /// A long program: so many steps from a tensor to a number.
 type Program = fn(&Tensor, usize) -> Tensor;
@@ -65,7 +66,7 @@ fn work(f: Program, n: usize, options: &Options) -> usize {
     let graph = trace(grad(move |x: &Tensor| f(x, n)), &x);
     effort::of(|| {
         let (graph, _) = graph.optimize_with(options);
-        let graph = fuse(&narrow(&graph).unwrap(), 1 << 20).unwrap();
+        let graph = fuse(&narrow(&graph).unwrap(), 1 << 20, host());
         Plan::new(&graph, &[]).unwrap();
     })
 }

@@ -4,10 +4,10 @@ use super::exchange::{Points, gather, scatter};
 use super::program::{Program, Programs};
 use super::steps::{run_block, run_single};
 use super::workspace::{Line, PARTS, Workspace};
-use crate::backend::cpu::lane::Portable;
-use crate::backend::cpu::level::at_level;
-use crate::backend::cpu::math::Isa;
-use crate::backend::cpu::parallel::{self, Disjoint};
+use crate::kernels::isa::with_isa;
+use crate::kernels::lane::Portable;
+use crate::kernels::math::Isa;
+use crate::kernels::parallel::{self, Disjoint};
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -212,11 +212,11 @@ fn sums_on<I: Isa>(program: &Program, shared: &[f64], points: Points, sums: &mut
 macro_rules! compiled_for_processor {
     (fn $name:ident($($x:ident: $T:ty),*) = $body:ident) => {
         fn $name($($x: $T),*) -> Option<Failure> {
-            at_level! {
+            with_isa! {
                 [] [] ($($x: $T),*) -> Option<Failure>;
                 Portable => $body::<Portable>($($x),*),
-                V3 => $body::<crate::backend::cpu::lane::Fma>($($x),*),
-                V4 if true => $body::<crate::backend::cpu::lane::Fma>($($x),*)
+                V3 => $body::<crate::kernels::lane::Fma>($($x),*),
+                V4 if true => $body::<crate::kernels::lane::Fma>($($x),*)
             }
         }
     };

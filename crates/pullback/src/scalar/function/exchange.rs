@@ -2,7 +2,7 @@
 
 use super::program::Program;
 use super::workspace::{PARTS, Slot};
-use crate::backend::cpu::math::Isa;
+use crate::kernels::math::Isa;
 use std::ops::Range;
 
 /// Points and slots are each other's transpose; they are exchanged in squares of this side, whose rows are

@@ -4,28 +4,28 @@ use super::evaluate::Failure;
 use super::graph::Op;
 use super::program::{Check, Program, Step};
 use super::workspace::Slot;
-use crate::backend::cpu::lane::{Careful, Lane, Portable};
-use crate::backend::cpu::level::at_level;
-use crate::backend::cpu::math::Isa;
+use crate::kernels::isa::with_isa;
+use crate::kernels::lane::{Careful, Lane, Portable};
+use crate::kernels::math::Isa;
 use crate::number::Number;
 use crate::ops::table::elementwise_table;
 
 /// Runs the steps in every lane of a block.
 pub(super) fn run_block<const L: usize>(program: &Program, slots: &mut [Slot<L>]) -> Option<Failure> {
-    at_level! {
+    with_isa! {
         [const L: usize] [L] (program: &Program, slots: &mut [Slot<L>]) -> Option<Failure>;
         Portable => block::<L, Portable>(program, slots),
-        V3 => block::<L, crate::backend::cpu::lane::Fma>(program, slots),
-        V4 if true => block::<L, crate::backend::cpu::lane::Fma>(program, slots)
+        V3 => block::<L, crate::kernels::lane::Fma>(program, slots),
+        V4 if true => block::<L, crate::kernels::lane::Fma>(program, slots)
     }
 }
 
 /// Runs the steps at one point. Longer vectors would not serve it.
 pub(super) fn run_single(program: &Program, slots: &mut [f64]) -> Option<Failure> {
-    at_level! {
+    with_isa! {
         [] [] (program: &Program, slots: &mut [f64]) -> Option<Failure>;
         Portable => single::<Careful<Portable>>(program, slots),
-        V3 => single::<Careful<crate::backend::cpu::lane::Fma>>(program, slots)
+        V3 => single::<Careful<crate::kernels::lane::Fma>>(program, slots)
     }
 }
 

@@ -219,7 +219,7 @@ impl Total {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::backend::cpu::level::forced::at_each_level;
+    use crate::kernels::isa::forced::with_each_isa;
     use crate::number::Number;
     use crate::scalar::{Real, Symbol};
 
@@ -297,7 +297,7 @@ mod tests {
         );
         let (shared, mut own) = ([0.75, -1.25], points(200));
         own[2 * 7] = 1e12;
-        at_each_level(|level| {
+        with_each_isa(|isa| {
             let total = function.total(2);
             let mut parts = [[0.0; 8]; 4];
             for n in 1..=200 {
@@ -305,8 +305,8 @@ mod tests {
                 let all: Vec<f64> = own.chunks(2).flat_map(|x| [shared[0], shared[1], x[0], x[1]]).collect();
                 let rows = function.evaluate_many(&all);
                 let single = function.evaluate(&all[4 * (n - 1)..]);
-                assert_eq!(rows[4 * (n - 1)..], single, "{level:?}: the last of {n} points");
-                assert_eq!(rows[..4], function.evaluate(&all[..4]), "{level:?}: the first of {n} points");
+                assert_eq!(rows[4 * (n - 1)..], single, "{isa:?}: the last of {n} points");
+                assert_eq!(rows[..4], function.evaluate(&all[..4]), "{isa:?}: the first of {n} points");
                 // Eight sums, a point in each in turn, then in pairs.
                 for (part, y) in parts.iter_mut().zip(&single) {
                     part[(n - 1) % 8] += y;
@@ -315,7 +315,7 @@ mod tests {
                     let fours: [f64; 4] = std::array::from_fn(|k| p[k] + p[k + 4]);
                     (fours[0] + fours[2]) + (fours[1] + fours[3])
                 });
-                assert_eq!(total.evaluate(&shared, own), sums, "{level:?}: the sum over {n} points");
+                assert_eq!(total.evaluate(&shared, own), sums, "{isa:?}: the sum over {n} points");
             }
         });
     }

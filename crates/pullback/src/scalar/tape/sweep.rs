@@ -8,7 +8,7 @@ use super::many::Kind;
 use super::slot::Taped;
 use super::store::{MANY, Record, Store, THIRD};
 #[cfg(target_arch = "x86_64")]
-use crate::backend::cpu::level::{Level, level};
+use crate::kernels::isa::{Isa, isa};
 
 /// Pulls the adjoints of the nodes `from..to` back to the nodes before `from` and to inputs.
 ///
@@ -38,7 +38,7 @@ pub(super) unsafe fn single<T: Taped>(
             // SAFETY: the caller's promise.
             unsafe { single_on::<T, true, false>(store, adjoints, from, to) }
         }
-        if level() >= Level::V3 {
+        if isa() >= Isa::V3 {
             // SAFETY: the processor has the instruction; the rest is the caller's promise.
             return unsafe { with_fma(store, adjoints, from, to) };
         }

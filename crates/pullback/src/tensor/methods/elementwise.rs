@@ -19,7 +19,7 @@ pub(crate) fn binary<'a>(op: impl Into<Op>, a: &'a Tensor, b: Operand<'a>) -> Re
         return bind(op, &[a, b]);
     }
     let op = op.into();
-    let (name, location) = (op.name(), crate::tape::caller());
+    let (name, location) = (op.name(), crate::location::caller());
     // Not in a closure, which would hide the caller from what broadcasting records.
     let aligned = match b.tensor_like(a) {
         Ok(b) => align(Cow::Borrowed(a), b),
@@ -165,7 +165,7 @@ impl Tensor {
         a: impl Into<Operand<'a>>,
         b: impl Into<Operand<'a>>,
     ) -> Result<Tensor> {
-        let location = crate::tape::caller();
+        let location = crate::location::caller();
         choose(mask, a.into(), b.into()).map_err(|e| e.in_op(Where::NAME).at(location))
     }
 }

@@ -2,9 +2,9 @@
 
 use super::methods;
 use crate::error::{Result, Within, err, or_panic};
+use crate::location::{caller, with_caller};
 use crate::ops::*;
 use crate::shape::{Axes, Shape, axis, resolve, signed};
-use crate::tape::{caller, with_caller};
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 

@@ -3,9 +3,9 @@
 use super::methods;
 use crate::DType;
 use crate::error::{Result, Within, or_panic};
+use crate::location::{caller, with_caller};
 use crate::ops::*;
 use crate::shape::{Axes, axes, signed};
-use crate::tape::{caller, with_caller};
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 

@@ -3,8 +3,9 @@
 use super::apply;
 use super::spill::Spill;
 use crate::error::Result;
+use crate::location::caller;
 use crate::ops::{Aval, Identity};
-use crate::tape::{Input, Record, caller, next_id};
+use crate::tape::{Input, Record, next_id};
 use crate::tensor::{Block, BlockAt, Link, Ran, Tensor};
 use crate::transform::Tree;
 use smallvec::smallvec;

@@ -3,10 +3,11 @@
 use super::offload::Offloaded;
 use super::{graph_of, traced};
 use crate::error::{Result, or_panic};
-use crate::graph::{Graph, Ref, Region, give_name};
+use crate::graph::{Body, Call, Graph, Ref, give_name};
 use crate::ops::{Aval, Op};
 use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block_at, replay};
 use crate::transform::{Tree, from_leaves};
+use std::any::Any;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -111,7 +112,7 @@ fn keeping<X: Tree, Y: Tree>(
     keep: &Keep,
     location: &'static Location<'static>,
 ) -> Result<Y> {
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let (graph, structure) = graph_of(f, x)?;
     let (graph, captured) = graph.lift();
     let inputs: Vec<&Tensor> = x.leaves().into_iter().chain(&captured).collect();
@@ -204,8 +205,8 @@ impl Block for Keeping {
         Some(self.graph.types())
     }
 
-    fn region(&self) -> Option<Region> {
-        Some(Region::Call { name: "checkpoint", body: self.graph.clone() })
+    fn body(&self) -> Option<Box<dyn Any>> {
+        Some(Box::new(Body::Call(Call { name: "checkpoint", body: self.graph.clone() })))
     }
 
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {

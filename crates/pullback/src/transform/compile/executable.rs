@@ -1,9 +1,9 @@
 //! A graph that is ready to run, and can be saved.
 
 use super::run::Compiled;
+use crate::backend::Profile;
 use crate::error::{Result, Within};
-use crate::exec::{Profile, Statistics};
-use crate::graph::Graph;
+use crate::graph::{Graph, Statistics};
 use crate::opt::Options;
 use crate::tensor::Tensor;
 use std::fmt;

@@ -1,11 +1,11 @@
 //! A compiled graph as an operation: the plan where values are known, the operations where a transform looks on.
 
+use crate::backend::{Executor, Profile, host};
 use crate::error::Result;
-use crate::exec::{Plan, Profile, Statistics};
-use crate::graph::{Graph, trace_leaves};
+use crate::graph::{Graph, Statistics, trace_leaves};
 use crate::ops::Aval;
 use crate::opt::{Options, Report, fuse, narrow};
-use crate::tape::{Level, Seeds, Walk, detects_anomaly, is_ambient, outside_of_scopes, pull, standing_in};
+use crate::tape::{detects_anomaly, is_ambient, outside_of_scopes, pull_through};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block, replay};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
@@ -29,7 +29,7 @@ pub(super) struct Compiled {
     graph: Arc<Graph>,
     optimised: Graph,
     report: Report,
-    plan: Plan,
+    plan: Box<dyn Executor>,
     options: Options,
     pullbacks: Mutex<HashMap<Pattern, Pullback>>,
     itself: Weak<Compiled>,
@@ -39,8 +39,9 @@ impl Compiled {
     pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
         let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
         // What the passes saved may be spent on values that are computed again: a graph never does more work than the one it came from.
-        let optimised = fuse(&narrow(&optimised)?, report.before.flops.saturating_sub(report.after.flops))?;
-        let plan = Plan::new(&optimised, donated)?;
+        let optimised =
+            fuse(&narrow(&optimised)?, report.before.flops.saturating_sub(report.after.flops), host());
+        let plan = host().compile(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),
             optimised,
@@ -109,9 +110,16 @@ impl Compiled {
         trace_leaves(
             |all| {
                 let (x, g) = all.split_at(n);
-                let level = Level::new();
-                let run = || pulled(&self.graph, level.id(), x, g, pattern);
-                if pattern.ambient { standing_in(level.id(), run) } else { run() }
+                let Pattern { wanted, given, ambient } = pattern;
+                let run = |leaves: &[Tensor]| {
+                    let mut leaves = leaves.iter();
+                    let input = |(x, wanted): (&Tensor, &bool)| {
+                        if *wanted { leaves.next().expect("one for each that is wanted") } else { x }.clone()
+                    };
+                    let inputs: Vec<Tensor> = x.iter().zip(wanted).map(input).collect();
+                    Ok(chosen(self.graph.eval(&inputs)?, given))
+                };
+                pull_through(*ambient, run, &chosen(x.to_vec(), wanted), g)
             },
             types,
         )
@@ -134,29 +142,9 @@ fn is_plain(t: &Tensor) -> bool {
     t.data().frame() == 0 && t.node().deps.is_empty()
 }
 
-/// Cotangents of the wanted inputs; zeros where there is no connection.
-fn pulled(graph: &Graph, level: u64, x: &[Tensor], g: &[Tensor], pattern: &Pattern) -> Result<Vec<Tensor>> {
-    let Pattern { wanted, given, .. } = pattern;
-    let leaf = |(x, wanted): (&Tensor, &bool)| if *wanted { x.leaf(level) } else { x.clone() };
-    let leaves: Vec<Tensor> = x.iter().zip(wanted).map(leaf).collect();
-    let outputs = graph.eval(&leaves)?;
-    let mut seeds = Seeds::new();
-    for (y, g) in outputs.iter().zip(given).filter(|(_, given)| **given).map(|(y, _)| y).zip(g) {
-        if y.node().deps.contains(level) {
-            seeds.push((y.link(), g.clone()));
-        }
-    }
-    drop(outputs);
-    let mut found: HashMap<u64, Tensor> = HashMap::new();
-    pull(level, seeds, |link, g| {
-        if link.node().leaf_of == level {
-            found.insert(link.node().id, g.clone());
-        }
-        Ok(Walk::On)
-    })?;
-    let mut cotangent =
-        |t: &Tensor| found.remove(&t.node().id).unwrap_or_else(|| t.without(level).zeros_like());
-    Ok(leaves.iter().zip(wanted).filter(|(_, wanted)| **wanted).map(|(t, _)| cotangent(t)).collect())
+/// Those of which it is said.
+fn chosen(all: Vec<Tensor>, which: &[bool]) -> Vec<Tensor> {
+    all.into_iter().zip(which).filter(|(_, chosen)| **chosen).map(|(t, _)| t).collect()
 }
 
 impl Block for Compiled {
@@ -167,7 +155,7 @@ impl Block for Compiled {
     /// Under a transform the body is what it is made of; so a traced one is traced in place, and optimised with what is around it.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
         match x.iter().all(is_plain) {
-            true => self.plan.run(x),
+            true => self.plan.run(&x.iter().collect::<Vec<_>>()),
             false => self.graph.eval(x),
         }
     }

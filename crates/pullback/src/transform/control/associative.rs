@@ -21,7 +21,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn associative_scan<X: Tree>(op: impl Fn(&X, &X) -> X, xs: &X) -> X {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let combine = |(a, b): &(X, X)| {
         let both = op(a, b);
         or_panic(same_element(a, &both).map_err(|e| e.in_op("associative_scan").at(location)));

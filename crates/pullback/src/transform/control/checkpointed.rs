@@ -1,12 +1,13 @@
 //! Loops in little memory: some states are kept, and the steps between them run again for the pullback.
 
-use super::looped::{Body, Loop, traced_body};
 use super::scan::unpack;
-use super::schedule::Schedule;
-use super::steps::empty_slices;
+use super::steps::traced_body;
 use super::{Steps, same_carry};
 use crate::error::{Result, or_panic};
+use crate::graph::control::empty_slices;
+use crate::graph::control::{Loop, LoopStep};
 use crate::ops::Aval;
+use crate::schedule::Schedule;
 use crate::tensor::Tensor;
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
@@ -34,7 +35,7 @@ pub fn scan_checkpointed<C: Tree, S: Steps, Y: Tree>(
     schedule: Schedule,
 ) -> (C, Y) {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = || {
         let (body, shared, y) = traced_body(&f, init, &steps)?;
         let run = Loop::new(NAME, body, steps.count()?, schedule)?;
@@ -67,7 +68,7 @@ where
     F: Fn(&C, &S::Item) -> (C, Y) + Send + Sync + 'static,
 {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = || {
         let n = steps.count()?;
         let item = steps.item(&empty_slices(&steps.stacked()));
@@ -108,7 +109,7 @@ impl<C: Tree, X, Y, F: Fn(&C, &X) -> (C, Y)> Dynamic<C, X, Y, F> {
     }
 }
 
-impl<C, X, Y, F> Body for Dynamic<C, X, Y, F>
+impl<C, X, Y, F> LoopStep for Dynamic<C, X, Y, F>
 where
     C: Tree + Send + Sync,
     X: Tree + Send + Sync,

@@ -1,10 +1,10 @@
 //! One of two functions, or of several.
 
-use super::{Known, known, same_outputs, select};
+use super::{same_outputs, select};
 use crate::error::{Result, err, or_panic};
-use crate::graph::{Graph, Region, trace_leaves};
-use crate::ops::Aval;
-use crate::tensor::{Block, Tensor, bind_block_at};
+use crate::graph::control::{Cond, Known, known};
+use crate::graph::{Graph, trace_leaves};
+use crate::tensor::{Tensor, bind_block_at};
 use crate::transform::checkpoint::avals;
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
@@ -30,7 +30,7 @@ pub fn cond<X: Tree, Y: Tree>(
     x: &X,
 ) -> Y {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = known(condition).and_then(|known| match known {
         Known::One(true) => Ok(then(x)),
         Known::One(false) => Ok(otherwise(x)),
@@ -55,7 +55,7 @@ pub fn cond<X: Tree, Y: Tree>(
 #[track_caller]
 pub fn switch<X: Tree, Y: Tree>(index: &Tensor, branches: &[&dyn Fn(&X) -> Y], x: &X) -> Y {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let index = match index.dtype().is_int() && index.rank() == 0 && !branches.is_empty() {
         true => index,
         false => {
@@ -111,46 +111,4 @@ fn traced<X: Tree, Y: Tree>(
     inputs.extend(&captured);
     inputs.extend(&more);
     Ok(from_leaves(&results[0], bind_block_at(location, Arc::new(block), &inputs)?))
-}
-
-/// A choice in a graph. Its inputs: the condition, those of both branches, what each has captured.
-struct Cond {
-    then: Arc<Graph>,
-    otherwise: Arc<Graph>,
-    /// How many inputs the branches have in common.
-    inputs: usize,
-}
-
-/// The choice between two graphs.
-pub(crate) fn cond_block(then: Arc<Graph>, otherwise: Arc<Graph>, inputs: usize) -> Arc<dyn Block> {
-    Arc::new(Cond { then, otherwise, inputs })
-}
-
-impl Block for Cond {
-    fn name(&self) -> &'static str {
-        "cond"
-    }
-
-    fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
-        let (condition, x) = x.split_first().expect("the condition is an input");
-        let (common, captured) = x.split_at(self.inputs);
-        let (first, second) = captured.split_at(self.then.inputs.len() - self.inputs);
-        let then = || self.then.eval(&[common, first].concat());
-        let otherwise = || self.otherwise.eval(&[common, second].concat());
-        match known(condition)? {
-            Known::One(true) => then(),
-            Known::One(false) => otherwise(),
-            // Another transform runs inside of the traced one, and sees both.
-            Known::Lanes { .. } | Known::Nothing => select(condition, &then()?, &otherwise()?),
-        }
-    }
-
-    fn signature(&self) -> Option<Vec<Aval>> {
-        Some(self.then.types())
-    }
-
-    fn region(&self) -> Option<Region> {
-        let (then, otherwise) = (self.then.clone(), self.otherwise.clone());
-        Some(Region::Cond { then, otherwise, inputs: self.inputs })
-    }
 }

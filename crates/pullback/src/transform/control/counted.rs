@@ -18,7 +18,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn fori<C: Tree>(n: usize, f: impl Fn(usize, &C) -> C, init: &C) -> C {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let mut state = init.map(&mut Tensor::clone);
     for k in 0..n {
         let next = f(k, &state);

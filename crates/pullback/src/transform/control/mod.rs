@@ -8,23 +8,16 @@ mod associative;
 mod checkpointed;
 mod choice;
 mod counted;
-mod graphed;
-mod looped;
-mod reversal;
 mod scan;
-pub(crate) mod schedule;
 mod steps;
 mod while_checkpointed;
 mod while_loop;
 
 pub use associative::associative_scan;
 pub use checkpointed::{scan_checkpointed, scan_checkpointed_dynamic};
-pub(crate) use choice::cond_block;
 pub use choice::{cond, switch};
 pub use counted::{fori, map_over};
-pub(crate) use looped::loop_block;
 pub use scan::scan;
-pub use schedule::Schedule;
 pub use steps::Steps;
 pub use while_checkpointed::{while_loop_checkpointed, while_loop_checkpointed_dynamic};
 pub use while_loop::{while_loop, while_loop_bounded};
@@ -32,7 +25,6 @@ pub use while_loop::{while_loop, while_loop_bounded};
 use super::Tree;
 use crate::Tensor;
 use crate::error::{Error, Result, err};
-use crate::tensor::Data;
 
 /// An error unless the state after a step is of the same structure, shapes and types as before it.
 fn same_carry<C: Tree>(before: &C, after: &C) -> Result<()> {
@@ -73,41 +65,6 @@ fn mismatch(place: &str, old: &Tensor, new: &Tensor) -> Error {
     )
 }
 
-/// What can be known of a truth value now.
-enum Known {
-    /// One value.
-    One(bool),
-    /// One for each lane of a `vmap`; whether any is true.
-    Lanes { any: bool },
-    /// A placeholder.
-    Nothing,
-}
-
-fn known(truth: &Tensor) -> Result<Known> {
-    if truth.dtype() != crate::DType::Bool || truth.numel() != 1 || truth.rank() != 0 {
-        return Err(err!(
-            DType,
-            "the condition must be a scalar of bool, but is {} {:?}",
-            truth.dtype(),
-            truth.shape()
-        ));
-    }
-    let mut value = truth.clone();
-    let mut lanes = false;
-    loop {
-        value = match value.data() {
-            Data::Dual(d) => d.primal.clone(),
-            Data::Mapped(m) => {
-                lanes = true;
-                m.value.clone()
-            }
-            Data::Traced(_) => return Ok(Known::Nothing),
-            _ if lanes => return Ok(Known::Lanes { any: value.to_vec::<bool>().contains(&true) }),
-            _ => return Ok(Known::One(value.to_vec::<bool>()[0])),
-        }
-    }
-}
-
 /// `a` where the condition holds, `b` elsewhere, for every tensor of the trees.
 fn select<Y: Tree>(truth: &Tensor, a: &Y, b: &Y) -> Result<Y> {
     same_outputs(a, b)?;
@@ -131,20 +88,4 @@ fn same_outputs<Y: Tree>(a: &Y, b: &Y) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// Whether a value, below what other transforms wrap it in, is not known because it is traced.
-fn is_placeholder(t: &Tensor) -> bool {
-    match t.data() {
-        Data::Dual(d) => is_placeholder(&d.primal),
-        Data::Mapped(m) => is_placeholder(&m.value),
-        Data::Traced(_) => true,
-        _ => false,
-    }
-}
-
-/// Whether a graph is being traced of which one of these values is a part.
-fn in_trace(leaves: &[&Tensor]) -> bool {
-    let frame = leaves.iter().map(|t| t.data().frame()).max().unwrap_or(0);
-    leaves.iter().any(|t| t.data().frame() == frame && matches!(t.data(), Data::Traced(_)))
 }

@@ -1,10 +1,11 @@
 //! A loop with a carried state, over steps, with stacked outputs.
 
-use super::looped::{Loop, traced_body};
-use super::schedule::Schedule;
-use super::steps::{Slices, empty_slices, stack};
-use super::{Steps, in_trace, same_carry};
+use super::steps::traced_body;
+use super::{Steps, same_carry};
 use crate::error::{ErrorKind, Result, caught, or_panic};
+use crate::graph::control::Loop;
+use crate::graph::control::{Slices, empty_slices, in_trace, stack};
+use crate::schedule::Schedule;
 use crate::tensor::Tensor;
 use crate::transform::{Tree, from_leaves};
 use std::panic::Location;
@@ -30,7 +31,7 @@ use std::panic::Location;
 #[track_caller]
 pub fn scan<C: Tree, S: Steps, Y: Tree>(f: impl Fn(&C, &S::Item) -> (C, Y), init: &C, steps: S) -> (C, Y) {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     or_panic(run(&f, init, &steps, location).map_err(|e| e.in_op("scan").at(location)))
 }
 

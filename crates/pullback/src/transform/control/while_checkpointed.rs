@@ -1,12 +1,13 @@
 //! Loops of a number of steps that nobody knows before, reversed from a fixed number of states.
 
 use super::checkpointed::Dynamic;
-use super::looped::{Body, Loop, traced_body};
-use super::schedule::{Kept, Schedule};
+use super::steps::traced_body;
 use super::while_loop::{Masked, endless, masked};
-use super::{Known, is_placeholder, known};
 use crate::error::{Error, Result, err, or_panic};
+use crate::graph::control::{Known, is_placeholder, known};
+use crate::graph::control::{Loop, LoopStep};
 use crate::ops::Aval;
+use crate::schedule::{Kept, Schedule};
 use crate::tensor::{Block, Ran, Tensor, bind_block_at};
 use crate::transform::checkpoint::graph_of;
 use crate::transform::{Tree, from_leaves};
@@ -40,7 +41,7 @@ pub fn while_loop_checkpointed<C: Tree>(
     slots: usize,
 ) -> C {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = || {
         let (step, mut shared, ()) = traced_body(&|state: &C, _: &()| (body(state), ()), init, &max)?;
         let (graph, captured) = graph_of(&condition, init)?.0.lift();
@@ -83,7 +84,7 @@ pub fn while_loop_checkpointed_dynamic<C: Tree + Send + Sync + 'static>(
     slots: usize,
 ) -> C {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = || {
         if init.leaves().into_iter().any(is_placeholder) {
             return masked(
@@ -108,7 +109,7 @@ type Condition = Arc<dyn Fn(&[Tensor], &[Tensor]) -> Result<Tensor> + Send + Syn
 /// The loop while it runs; when it has ended, it is recorded as a [`Loop`] of the steps that there were.
 struct While {
     name: &'static str,
-    step: Arc<dyn Body>,
+    step: Arc<dyn LoopStep>,
     condition: Condition,
     max: usize,
     slots: usize,
@@ -168,11 +169,11 @@ impl Block for While {
 
 /// A step in which the lanes of a `vmap` that have finished keep their state.
 struct WhileLanes {
-    step: Arc<dyn Body>,
+    step: Arc<dyn LoopStep>,
     condition: Condition,
 }
 
-impl Body for WhileLanes {
+impl LoopStep for WhileLanes {
     fn width(&self) -> usize {
         self.step.width()
     }

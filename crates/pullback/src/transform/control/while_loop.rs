@@ -2,9 +2,10 @@
 
 use super::checkpointed::scan_checkpointed;
 use super::scan::scan;
-use super::schedule::Schedule;
-use super::{Known, known, same_carry, select};
+use super::{same_carry, select};
 use crate::error::{Error, Result, err, or_panic};
+use crate::graph::control::{Known, known};
+use crate::schedule::Schedule;
 use crate::tensor::Tensor;
 use crate::transform::Tree;
 use std::panic::Location;
@@ -27,7 +28,7 @@ const ENDLESS: usize = 10_000_000;
 #[track_caller]
 pub fn while_loop<C: Tree>(condition: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C) -> C {
     let location = Location::caller();
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = run(ENDLESS, &condition, &body, init).and_then(|last| {
         last.ok_or_else(|| {
             err!(
@@ -57,7 +58,7 @@ pub fn while_loop_bounded<C: Tree>(
     init: &C,
 ) -> C {
     let (name, location) = ("while_loop", Location::caller());
-    let _entered = crate::tape::entered(location);
+    let _entered = crate::location::entered(location);
     let run = run(max, &condition, &body, init).and_then(|last| match last {
         Some(last) => Ok(last),
         None => masked(&condition, &body, init, Masked { name, location, max, schedule: None }),

@@ -1,8 +1,8 @@
 //! Operations whose kernel is the user's own code over slices.
 
 use super::{Batching, Custom};
+use crate::allocation::ask_for;
 use crate::error::{Result, err, or_panic};
-use crate::memory::ask_for;
 use crate::ops::Aval;
 use crate::{Element, Scalar, Shape, Tensor};
 use std::panic::Location;
@@ -67,7 +67,7 @@ pub fn custom_op<O: CustomOp>(op: impl Into<Arc<O>>, inputs: &[&Tensor]) -> Tens
 pub fn try_custom_op<O: CustomOp>(op: impl Into<Arc<O>>, inputs: &[&Tensor]) -> Result<Tensor> {
     let op = op.into();
     let (name, location) = (op.name(), Location::caller());
-    crate::tape::with_caller(location, || apply(op, inputs)).map_err(|e| e.in_op(name).at(location))
+    crate::location::with_caller(location, || apply(op, inputs)).map_err(|e| e.in_op(name).at(location))
 }
 
 fn apply<O: CustomOp>(op: Arc<O>, inputs: &[&Tensor]) -> Result<Tensor> {

@@ -115,8 +115,8 @@ where
     #[track_caller]
     pub fn call(&self, x: &X) -> Y {
         let location = Location::caller();
-        let _entered = crate::tape::entered(location);
-        let y = crate::tape::with_caller(location, || self.apply(x));
+        let _entered = crate::location::entered(location);
+        let y = crate::location::with_caller(location, || self.apply(x));
         or_panic(y.map_err(|e| e.in_op("custom_rule").at(location)))
     }
 
@@ -131,8 +131,8 @@ where
     pub fn into_fn(self) -> impl Fn(&X) -> Y {
         let location = Location::caller();
         move |x| {
-            let _entered = crate::tape::entered(location);
-            let y = crate::tape::with_caller(location, || self.apply(x));
+            let _entered = crate::location::entered(location);
+            let y = crate::location::with_caller(location, || self.apply(x));
             or_panic(y.map_err(|e| e.in_op("custom_rule").at(location)))
         }
     }

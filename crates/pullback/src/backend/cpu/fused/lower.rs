@@ -1,0 +1,488 @@
+//! From the operations of a group to a list of values on three levels, with neighbouring operations combined.
+//!
+//! A value is computed on the lowest level that its operands allow (a function of row values is computed once for each row, wherever
+//! the graph had broadcast them), equal values once. Products are combined with what uses them where that saves an instruction; a
+//! fused multiply-add then rounds once where the single operations round twice, and no other result differs from theirs.
+
+use super::Real;
+use super::function::Function;
+use super::layout::{Fold, Layout, Level, is_rowwise};
+use crate::DType;
+use crate::graph::operands::repeated;
+use crate::graph::operands::{Exact, Operands, Shift, View};
+use crate::graph::{Graph, Ref};
+use crate::ops::Op;
+use smallvec::SmallVec;
+
+/// A value by its number.
+pub(super) type Id = usize;
+
+/// How a value comes about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Node {
+    Number(Exact),
+    Load(usize),
+    Map(Function, [Id; 3]),
+    /// The reduction of each row.
+    Fold(Fold, Id),
+    /// The same value on a higher level.
+    Spread(Id),
+    /// The same value at other places.
+    Shift(Id, Shift),
+}
+
+/// What is read of an input.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Load {
+    pub input: usize,
+    pub truth: bool,
+    pub view: View,
+    pub reach: Reach,
+    /// A tile reads elements beyond its own.
+    pub beyond: bool,
+    /// Places that have no element get the number of the view; else another load has them.
+    pub fills: bool,
+    /// Loads that have elements at places where this one has none, and are read with it.
+    pub others: SmallVec<[usize; 2]>,
+}
+
+/// Which places of the iteration space have elements of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reach {
+    One,
+    Row,
+    Column,
+    Full,
+}
+
+/// What becomes of a value. One for each output of the group.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Sink {
+    /// Stored, for each element or each row.
+    Store { truth: bool },
+    /// Reduced to one number, for each column, or (in rows longer than a tile) for each row.
+    Fold(Fold, Level),
+}
+
+/// An output of the group: a value, what becomes of it, on which level, and of how many elements.
+pub(super) struct Output {
+    pub value: Id,
+    pub sink: Sink,
+    pub level: Level,
+    pub len: usize,
+}
+
+/// The values of a group in the order of their computation.
+pub(super) struct Values<F> {
+    pub nodes: Vec<(Node, Level)>,
+    pub loads: Vec<Load>,
+    pub sinks: Vec<Output>,
+    /// The elements of a value that has one for each place.
+    pub size: usize,
+    /// Values have lengths of their own, and are read at other places.
+    pub shifted: bool,
+    /// Row values are spread before they meet a full one: the rows are too short for a loop each.
+    narrow: bool,
+    float: std::marker::PhantomData<F>,
+}
+
+/// Rows shorter than this are not worth a loop of their own.
+const NARROW: usize = 64;
+
+/// Where an operand that is not there points to.
+const NONE: Id = Id::MAX;
+
+/// The values of a group. `spans` says that a tile holds whole rows.
+pub(super) fn lower<F: Real>(
+    graph: &Graph,
+    operands: &Operands,
+    members: &[usize],
+    layout: &Layout,
+    spans: bool,
+) -> Option<Values<F>> {
+    let mut values = Values {
+        nodes: Vec::new(),
+        loads: Vec::new(),
+        sinks: Vec::new(),
+        size: layout.rows * layout.cols,
+        shifted: layout.shifted,
+        narrow: spans && layout.cols < NARROW,
+        float: std::marker::PhantomData,
+    };
+    let mut result: Vec<Id> = Vec::with_capacity(members.len());
+    let mut finals: Vec<Option<(Fold, Level)>> = Vec::with_capacity(members.len());
+    let member = |at: Ref| match at {
+        Ref::Step(k, 0) => members.binary_search(&k).ok(),
+        _ => None,
+    };
+    for (k, &m) in members.iter().enumerate() {
+        let step = &graph.steps[m];
+        let mut x = Vec::with_capacity(3);
+        for (base, view) in &operands[m] {
+            x.push(match (member(*base), *base) {
+                (Some(p), _) if layout.shifted => {
+                    values.shift(result[p], view.shift(&graph.aval(*base).shape)?)
+                }
+                (Some(p), _) => result[p],
+                (None, Ref::Input(input)) => {
+                    let truth = graph.inputs[input].dtype == DType::Bool;
+                    values.load(input, truth, view.clone(), layout)
+                }
+                (None, other) => values.number_of(repeated(graph, other)?),
+            });
+        }
+        let mut last = None;
+        result.push(match (&step.op, layout.levels[k]) {
+            (Op::Cast(c), _) if c.to == DType::Bool => values.map(Function::IsTrue, &x),
+            (Op::Cast(_), _) => x[0],
+            (Op::Clamp(c), _) => {
+                let mut bound = |v: f64| values.number_of(F::from_f64(v).into());
+                let (low, high) = (bound(c.low), bound(c.high));
+                let above = values.map(Function::Maximum, &[x[0], low]);
+                values.map(Function::Minimum, &[above, high])
+            }
+            (op, _) if is_rowwise(op) => values.rowwise(op, &x)?,
+            (op, level) => match Fold::of(op) {
+                None => values.map(Function::of(op)?, &x),
+                Some((fold, _)) if level == Level::Row && spans => {
+                    let full = values.spread(x[0], Level::Full);
+                    values.push(Node::Fold(fold, full), Level::Row)
+                }
+                Some((fold, _)) => {
+                    last = Some((fold, level));
+                    // What is reduced to one number may be a value of the rows.
+                    let rows =
+                        level == Level::Total && !layout.shifted && operands[m][0].1.len() < values.size;
+                    values.spread(x[0], if rows { Level::Row } else { Level::Full })
+                }
+            },
+        });
+        finals.push(last);
+    }
+    for &out in &graph.outputs {
+        let k = member(out)?;
+        let output = match finals[k] {
+            Some((fold, level)) => {
+                let len = operands[members[k]][0].1.len();
+                Output { value: result[k], sink: Sink::Fold(fold, level), level, len }
+            }
+            None => {
+                let (level, aval) = (layout.levels[k], graph.aval(out));
+                let sink = Sink::Store { truth: aval.dtype == DType::Bool };
+                Output { value: values.spread(result[k], level), sink, level, len: aval.shape.numel() }
+            }
+        };
+        values.sinks.push(output);
+    }
+    Some(values.joined().named().combined().alive())
+}
+
+impl<F: Real> Values<F> {
+    pub fn level(&self, x: Id) -> Level {
+        self.nodes[x].1
+    }
+
+    fn number(&self, x: Id) -> Option<f64> {
+        match self.nodes[x].0 {
+            Node::Number(v) => Some(v.get()),
+            _ => None,
+        }
+    }
+
+    pub fn number_of(&mut self, number: f64) -> Id {
+        self.push(Node::Number(Exact::new(number)), Level::One)
+    }
+
+    /// A new value, or an equal one that is there already.
+    pub fn push(&mut self, node: Node, level: Level) -> Id {
+        match self.nodes.iter().position(|v| *v == (node, level)) {
+            Some(at) => at,
+            None => {
+                self.nodes.push((node, level));
+                self.nodes.len() - 1
+            }
+        }
+    }
+
+    fn spread(&mut self, x: Id, level: Level) -> Id {
+        if self.level(x) >= level { x } else { self.push(Node::Spread(x), level) }
+    }
+
+    /// A value at other places; one number is the same at all of them, but for those that a pad adds.
+    fn shift(&mut self, x: Id, shift: Shift) -> Id {
+        let stays = shift.is_full() && (shift.by == 0 || self.level(x) < Level::Full);
+        if stays {
+            return x;
+        }
+        // A factor comes after the shift, where a sum may take it up, unless it changes what the pad adds.
+        if let (Node::Map(Function::Mul, [a, c, _]), Level::Full) = self.nodes[x]
+            && let Some(factor) = self.number(c)
+        {
+            let zero = Shift { fill: Exact::new(0.0), ..shift };
+            let fill: f64 = Function::Mul.fold(&[F::ZERO, F::from_f64(factor)]).into();
+            if shift.is_full() || Exact::new(fill) == shift.fill {
+                let moved = self.shift(a, zero);
+                return self.map(Function::Mul, &[moved, c]);
+            }
+        }
+        let full = self.spread(x, Level::Full);
+        self.push(Node::Shift(full, shift), Level::Full)
+    }
+
+    fn load(&mut self, input: usize, truth: bool, view: View, layout: &Layout) -> Id {
+        let size = view.len();
+        let (view, reach) = if let Some(one) = view.one() {
+            (one, Reach::One)
+        } else if layout.shifted {
+            (view, Reach::Full)
+        } else if size != layout.rows * layout.cols {
+            (view, Reach::Row)
+        } else if let Some(rows) = view.rows(layout.cols) {
+            (rows, Reach::Row)
+        } else if let Some(columns) = view.columns(layout.cols).filter(|_| layout.rows > 1) {
+            (columns, Reach::Column)
+        } else {
+            (view, Reach::Full)
+        };
+        let load = Load { input, truth, view, reach, beyond: false, fills: true, others: SmallVec::new() };
+        let at = self.loads.iter().position(|l| *l == load).unwrap_or_else(|| {
+            self.loads.push(load);
+            self.loads.len() - 1
+        });
+        let level = match reach {
+            Reach::One => Level::One,
+            Reach::Row => Level::Row,
+            Reach::Column | Reach::Full => Level::Full,
+        };
+        self.push(Node::Load(at), level)
+    }
+
+    /// An [operation on whole rows](is_rowwise), by the formulas of its kernel.
+    fn rowwise(&mut self, op: &Op, x: &[Id]) -> Option<Id> {
+        use Function::*;
+        let full: Vec<Id> = x.iter().map(|&x| self.spread(x, Level::Full)).collect();
+        let over_row = |values: &mut Self, fold, x| {
+            let x = values.spread(x, Level::Full);
+            values.push(Node::Fold(fold, x), Level::Row)
+        };
+        Some(match (op, &full[..]) {
+            (Op::Softmax(_) | Op::LogSoftmax(_), &[x]) => {
+                let top = over_row(self, Fold::Max, x);
+                let below = self.map(Sub, &[x, top]);
+                let terms = self.map(Exp, &[below]);
+                let total = over_row(self, Fold::Sum, terms);
+                if let Op::Softmax(_) = op {
+                    let factor = self.map(Recip, &[total]);
+                    self.map(Mul, &[terms, factor])
+                } else {
+                    let log = self.map(Ln, &[total]);
+                    self.map(Sub, &[below, log])
+                }
+            }
+            (Op::SoftmaxPullback(_), &[y, g]) => {
+                let terms = self.map(Mul, &[g, y]);
+                let centre = over_row(self, Fold::Sum, terms);
+                let centred = self.map(Sub, &[g, centre]);
+                self.map(Mul, &[y, centred])
+            }
+            (Op::LogSoftmaxPullback(_), &[y, g]) => {
+                let total = over_row(self, Fold::Sum, g);
+                let weights = self.map(Exp, &[y]);
+                let part = self.map(Mul, &[weights, total]);
+                self.map(Sub, &[g, part])
+            }
+            _ => return None,
+        })
+    }
+
+    /// A function of values, on the highest of their levels.
+    pub fn map(&mut self, f: Function, x: &[Id]) -> Id {
+        if let Some(simpler) = self.simplified(f, x) {
+            return simpler;
+        }
+        // There is no loop over a single number: it is one for each row.
+        let level = x.iter().map(|&x| self.level(x)).max().unwrap_or(Level::Row).max(Level::Row);
+        let mut args = [NONE; 3];
+        for (to, &x) in args.iter_mut().zip(x) {
+            let narrow = self.narrow && level == Level::Full && self.level(x) == Level::Row;
+            *to = if narrow { self.spread(x, level) } else { x };
+        }
+        let none_full = x.iter().all(|&x| self.level(x) < level);
+        if x.len() != 2 || none_full {
+            args[0] = self.spread(args[0], level);
+        }
+        self.push(Node::Map(f, args), level)
+    }
+
+    /// The same result from a simpler function, always exact.
+    fn simplified(&mut self, f: Function, x: &[Id]) -> Option<Id> {
+        use Function::*;
+        let known: Vec<F> = x.iter().map_while(|&x| self.number(x)).map(F::from_f64).collect();
+        if known.len() == x.len() {
+            return Some(self.number_of(f.fold(&known).into()));
+        }
+        let (a, b) = (x[0], *x.get(1).unwrap_or(&NONE));
+        let number = |x: Id| if x == NONE { None } else { self.number(x) };
+        let negated = |x: Id| match self.nodes.get(x) {
+            Some((Node::Map(Neg, [inner, ..]), _)) => Some(*inner),
+            _ => None,
+        };
+        Some(match (f, number(a), number(b), negated(a), negated(b)) {
+            (Gate, Some(0.0), ..) => a,
+            (Gate, Some(c), ..) | (Gate, _, Some(c), ..) if c.is_finite() && c != 0.0 => self.map(Mul, x),
+            (Mul | Div, _, Some(1.0), ..) => a,
+            (Mul, _, Some(-1.0), ..) => self.map(Neg, &[a]),
+            (Mul | Add, Some(_), None, ..) => self.map(f, &[b, a]),
+            (Div, _, Some(c), ..) if power_of_two(c) => {
+                let inverse = self.number_of(1.0 / c);
+                self.map(Mul, &[a, inverse])
+            }
+            (Neg, .., Some(a), _) => a,
+            // The sign of a product comes last, where a sum may take it up.
+            (Gate, .., Some(a), _) => {
+                let product = self.map(Gate, &[a, b]);
+                self.map(Neg, &[product])
+            }
+            (Gate, .., Some(b)) => {
+                let product = self.map(Gate, &[a, b]);
+                self.map(Neg, &[product])
+            }
+            (Sub, .., Some(x), _) if x == b => {
+                let twice = self.number_of(-2.0);
+                self.map(Mul, &[x, twice])
+            }
+            (Add, ..) if a == b => {
+                let twice = self.number_of(2.0);
+                self.map(Mul, &[a, twice])
+            }
+            (Add, .., Some(a), None) => self.map(Sub, &[b, a]),
+            (Add, .., Some(b)) => self.map(Sub, &[a, b]),
+            (Sub, .., Some(b)) => self.map(Add, &[a, b]),
+            (Mul | Div, .., Some(a), Some(b)) => self.map(f, &[a, b]),
+            (Mul, _, Some(c), Some(a), _) => {
+                let c = self.number_of(-c);
+                self.map(Mul, &[a, c])
+            }
+            (Mul, .., Some(a), _) => self.map(NegMul, &[a, b]),
+            (Mul, .., Some(b)) => self.map(NegMul, &[a, b]),
+            (Square, ..) => self.map(Mul, &[a, a]),
+            _ => return None,
+        })
+    }
+
+    /// How often each value is used.
+    pub fn uses(&self) -> Vec<usize> {
+        let mut uses = vec![0; self.nodes.len()];
+        self.nodes.iter().for_each(|(node, _)| node.operands().for_each(|x| uses[x] += 1));
+        self.sinks.iter().for_each(|s| uses[s.value] += 1);
+        uses
+    }
+
+    /// Products joined with the operation that uses them, if it is the only one.
+    fn combined(self) -> Values<F> {
+        let uses = self.uses();
+        let mut out = Values { nodes: Vec::new(), ..self };
+        let mut moved: Vec<Id> = Vec::with_capacity(self.nodes.len());
+        for &(node, level) in &self.nodes {
+            let to = |x: Id| if x == NONE { NONE } else { moved[x] };
+            let inner = |x: Id| match self.nodes.get(x) {
+                Some(&(Node::Map(f, args), l)) if l == level && uses[x] == 1 => Some((f, args.map(to))),
+                _ => None,
+            };
+            let joined = match node {
+                Node::Map(f, [a, b, _]) => joined(f, (to(a), inner(a)), (to(b), inner(b))),
+                _ => None,
+            };
+            // The first operand of three is a vector; the factors of a product may change places.
+            let joined = joined.map(|(f, [a, b, c])| {
+                let product =
+                    matches!(f, Function::MulAdd | Function::MulSub | Function::MulFrom | Function::MulMul);
+                (f, if product && out.level(a) < level { [b, a, c] } else { [a, b, c] })
+            });
+            let joined = joined.filter(|(_, args)| args[2] == NONE || out.level(args[0]) == level);
+            let node = joined.map_or_else(|| node.with_operands(to), |(f, args)| Node::Map(f, args));
+            moved.push(out.push(node, level));
+        }
+        out.sinks.iter_mut().for_each(|s| s.value = moved[s.value]);
+        out
+    }
+
+    /// Whether something uses each value.
+    pub fn live(&self) -> Vec<bool> {
+        let mut live = vec![false; self.nodes.len()];
+        self.sinks.iter().for_each(|s| live[s.value] = true);
+        for k in (0..self.nodes.len()).rev() {
+            if live[k] {
+                self.nodes[k].0.operands().for_each(|x| live[x] = true);
+            }
+        }
+        live
+    }
+
+    /// Without the values that nothing uses.
+    fn alive(self) -> Values<F> {
+        let live = self.live();
+        let mut place = vec![NONE; self.nodes.len()];
+        let mut out = Values { nodes: Vec::new(), ..self };
+        for (k, &(node, level)) in self.nodes.iter().enumerate().filter(|(k, _)| live[*k]) {
+            place[k] = out.nodes.len();
+            out.nodes.push((node.with_operands(|x| if x == NONE { NONE } else { place[x] }), level));
+        }
+        out.sinks.iter_mut().for_each(|s| s.value = place[s.value]);
+        out
+    }
+}
+
+/// A function of values.
+type Call = (Function, [Id; 3]);
+
+/// A function and what makes one of its operands, as one function; `NONE` where it takes only two.
+fn joined(f: Function, a: (Id, Option<Call>), b: (Id, Option<Call>)) -> Option<Call> {
+    use Function::*;
+    Some(match (f, a, b) {
+        (Add, (_, Some((Mul, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((Mul, [x, y, _])))) => {
+            (MulAdd, [x, y, c])
+        }
+        (Add, (_, Some((NegMul, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((NegMul, [x, y, _])))) => {
+            (MulFrom, [x, y, c])
+        }
+        (Add, (_, Some((Gate, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((Gate, [x, y, _])))) => {
+            (GateAdd, [x, y, c])
+        }
+        (Sub, (_, Some((Mul, [x, y, _]))), (c, _)) => (MulSub, [x, y, c]),
+        (Sub, (c, _), (_, Some((Mul, [x, y, _])))) => (MulFrom, [x, y, c]),
+        (Sub, (c, _), (_, Some((NegMul, [x, y, _])))) => (MulAdd, [x, y, c]),
+        (Neg, (_, Some((Mul, [x, y, _]))), _) => (NegMul, [x, y, NONE]),
+        (Mul, (_, Some((Mul, [x, y, _]))), (c, _)) | (Mul, (c, _), (_, Some((Mul, [x, y, _])))) => {
+            (MulMul, [x, y, c])
+        }
+        (Gate, (g, _), (_, Some((Mul, [x, y, _])))) => (GateMul, [g, x, y]),
+        (Gate, (_, Some((Gate, [g, x, _]))), (y, _)) => (GateGate, [g, x, y]),
+        _ => return None,
+    })
+}
+
+impl Node {
+    pub fn operands(&self) -> impl Iterator<Item = Id> + use<> {
+        let all = match *self {
+            Node::Number(_) | Node::Load(_) => [NONE; 3],
+            Node::Map(_, x) => x,
+            Node::Fold(_, x) | Node::Spread(x) | Node::Shift(x, _) => [x, NONE, NONE],
+        };
+        all.into_iter().filter(|&x| x != NONE)
+    }
+
+    pub fn with_operands(self, to: impl Fn(Id) -> Id) -> Node {
+        match self {
+            Node::Number(_) | Node::Load(_) => self,
+            Node::Map(f, x) => Node::Map(f, x.map(to)),
+            Node::Fold(f, x) => Node::Fold(f, to(x)),
+            Node::Spread(x) => Node::Spread(to(x)),
+            Node::Shift(x, shift) => Node::Shift(to(x), shift),
+        }
+    }
+}
+
+fn power_of_two(c: f64) -> bool {
+    c.is_normal() && c.to_bits() << 12 == 0 && (1.0 / c).is_normal() && (1e-30..1e30).contains(&c.abs())
+}

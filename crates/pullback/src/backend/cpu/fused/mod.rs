@@ -1,0 +1,316 @@
+//! Fused groups: several elementwise operations and reductions that run as one, a tile at a time in cache.
+//!
+//! A group is compiled from the graph that says what it does: its [layout](layout) is found, its operations are
+//! [lowered](lower) to values on three levels, these become [instructions](code) over registers of a tile, and a
+//! [run](run) takes all instructions for one tile after the other.
+
+mod ahead;
+mod code;
+mod formulas;
+mod function;
+mod gather;
+mod geometry;
+pub(crate) mod layout;
+mod lower;
+mod pads;
+mod run;
+
+#[cfg(test)]
+mod fault;
+#[cfg(test)]
+mod shifts;
+#[cfg(test)]
+mod tests;
+
+use crate::DType;
+use crate::dtype::with_stored;
+use crate::error::{Result, err};
+use crate::graph::operands::{moved, operands};
+use crate::graph::{Graph, Ref};
+use crate::kernels::dispatch::loop2_into_left;
+use crate::kernels::math::Float;
+use crate::kernels::matmul::{Native, Prepared, prepared};
+use crate::kernels::movement::Target;
+use crate::kernels::reduce;
+use crate::ops::{self, Aval};
+use crate::shape::Strides;
+use crate::tensor::{Output, Value};
+use ahead::Ahead;
+use bytemuck::Pod;
+use code::Code;
+use geometry::Geometry;
+use layout::{Fold, Level};
+use lower::Reach;
+use smallvec::SmallVec;
+use std::cmp::Ordering;
+use std::ops::Range;
+use std::sync::Arc;
+
+/// The floats that programs compute with.
+pub(crate) trait Real: Float + Pod + Into<f64> {
+    /// The reduction of nothing.
+    fn identity(fold: Fold) -> Self;
+    /// The reduction of all elements.
+    fn fold(fold: Fold, x: &[Self]) -> Self;
+    /// Joins each element of the second into the first.
+    fn merge(fold: Fold, into: &mut [Self], x: &[Self]);
+}
+
+macro_rules! real {
+    ($($F:ident)*) => {$(
+        impl Real for $F {
+            fn identity(fold: Fold) -> $F {
+                match fold {
+                    Fold::Sum => 0.0,
+                    Fold::Max => $F::NEG_INFINITY,
+                    Fold::Min => $F::INFINITY,
+                }
+            }
+
+            fn fold(fold: Fold, x: &[$F]) -> $F {
+                match fold {
+                    Fold::Sum => reduce::block::<$F, reduce::Sum>(x),
+                    Fold::Max => reduce::block::<$F, reduce::Max>(x),
+                    Fold::Min => reduce::block::<$F, reduce::Min>(x),
+                }
+            }
+
+            fn merge(fold: Fold, into: &mut [$F], x: &[$F]) {
+                match fold {
+                    Fold::Sum => loop2_into_left::<ops::Add, $F>(into, x),
+                    Fold::Max => loop2_into_left::<ops::Maximum, $F>(into, x),
+                    Fold::Min => loop2_into_left::<ops::Minimum, $F>(into, x),
+                }
+            }
+        }
+    )*};
+}
+real!(f32 f64);
+
+/// An input of a program: its first element, and the strides of its axes in elements.
+#[derive(Clone, Copy)]
+pub(crate) struct Source<'a> {
+    pub start: *const u8,
+    pub strides: &'a [isize],
+}
+
+impl<'a> Source<'a> {
+    fn of(v: &Value<'a>) -> Source<'a> {
+        with_stored!(v.dtype, T => {
+            let view = v.view::<T>();
+            Source { start: view.data[view.offset..].as_ptr().cast(), strides: view.strides }
+        })
+    }
+}
+
+/// A compiled group.
+pub(crate) struct Program {
+    code: AnyCode,
+    geometry: Geometry,
+    /// The types of inputs and outputs.
+    inputs: Vec<Aval>,
+    outputs: Vec<Aval>,
+    /// The strides of inputs without gaps.
+    strides: Vec<Strides>,
+    /// Which outputs have a float for each element of the iteration space.
+    full: Vec<bool>,
+}
+
+enum AnyCode {
+    F32(Code<f32>),
+    F64(Code<f64>),
+}
+
+impl Program {
+    /// Compiles a graph of elementwise operations and reductions over one iteration space; an error if it is not one.
+    pub fn new(graph: &Graph) -> Result<Program> {
+        let members: Vec<usize> =
+            (0..graph.len()).filter(|&k| moved(graph, &graph.steps[k]).is_none()).collect();
+        let fits = members.iter().all(|&k| layout::is_member(graph, k));
+        let operands = operands(graph);
+        let layout = if fits { layout::layout(graph, &operands, &members) } else { None };
+        let program = layout.and_then(|layout| {
+            let spans = geometry::spans(&layout);
+            #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
+            let mut code = match layout.dtype {
+                DType::F64 => AnyCode::F64(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
+                _ => AnyCode::F32(code::assemble(
+                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    spans,
+                )),
+            };
+            let level = |at: &Ref| match at {
+                Ref::Step(k, _) => members.binary_search(k).ok().map(|m| layout.levels[m]),
+                _ => None,
+            };
+            let outputs: Vec<Aval> = graph.outputs.iter().map(|&a| graph.aval(a)).collect();
+            let full = graph.outputs.iter().zip(&outputs);
+            let full = full.map(|(at, o)| o.dtype.is_float() && level(at) == Some(Level::Full)).collect();
+            let columns = layout.levels.contains(&Level::Columns);
+            #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
+            let mut geometry = Geometry::new(&layout, columns);
+            #[cfg(test)]
+            fault::in_program(&mut code, &mut geometry);
+            let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();
+            Some(Program { code, geometry, inputs: graph.inputs.clone(), outputs, strides, full })
+        });
+        program.ok_or_else(|| err!(Structure, "these operations have no common iteration space"))
+    }
+
+    /// Whether an output may be the memory of an input: both have a float for each element, at the same place.
+    ///
+    /// That the input lies without gaps is for the caller to see to.
+    pub fn may_share(&self, output: usize, input: usize) -> bool {
+        let loads = match &self.code {
+            AnyCode::F32(c) => &c.loads,
+            AnyCode::F64(c) => &c.loads,
+        };
+        let mut reads = loads.iter().filter(|l| l.input == input);
+        let shape = &self.inputs[input].shape;
+        self.full[output]
+            && self.inputs[input].dtype == self.outputs[output].dtype
+            && reads.all(|l| l.reach == Reach::Full && !l.beyond && l.view.is_whole(shape))
+    }
+
+    /// How this group can follow a matrix product that is one of its inputs, if it can: the product is made where a result will be.
+    pub fn lead(&self, input: usize) -> Option<Lead> {
+        let shifted = match &self.code {
+            AnyCode::F32(c) => c.shifted,
+            AnyCode::F64(c) => c.shifted,
+        };
+        // A shifted read may be of rows that are not made yet.
+        if shifted {
+            return None;
+        }
+        let output = (0..self.outputs.len()).find(|&o| self.may_share(o, input))?;
+        self.geometry.block_elements().map(|_| Lead { input, output })
+    }
+
+    /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
+    pub fn run<'a>(&'a self, inputs: &[Value<'a>], outputs: &mut [Output]) {
+        let memory = self.memory(outputs);
+        let source = |(k, v): (usize, &Value<'a>)| self.source(k, v, k, outputs, &memory);
+        let sources: SmallVec<[Source; 8]> = inputs.iter().enumerate().map(source).collect();
+        // SAFETY: the types are those of the program. An output is new memory, or that of an input that it may share.
+        unsafe { self.run_at(&sources, &memory, None) };
+    }
+
+    /// [`run`](Program::run) on the product of the first two of `x`, and on the other inputs after them.
+    pub fn run_on_product<'a>(&'a self, lead: &Lead, x: &[Value<'a>], outputs: &mut [Output]) {
+        let memory = self.memory(outputs);
+        let product = memory[lead.output];
+        let source = |k: usize| match k.cmp(&lead.input) {
+            Ordering::Equal => Source { start: product, strides: &self.strides[k] },
+            Ordering::Less => self.source(k, &x[2 + k], 2 + k, outputs, &memory),
+            Ordering::Greater => self.source(k, &x[1 + k], 1 + k, outputs, &memory),
+        };
+        let sources: SmallVec<[Source; 8]> = (0..self.inputs.len()).map(source).collect();
+        match &self.code {
+            AnyCode::F32(_) => prepared::<f32>(x[0].view(), x[1].view(), |p| {
+                // SAFETY: as in `run`; the product has the type of the output that it takes the place of.
+                unsafe { self.follow(p, product.cast(), &sources, &memory) }
+            }),
+            AnyCode::F64(_) => prepared::<f64>(x[0].view(), x[1].view(), |p| {
+                // SAFETY: as above.
+                unsafe { self.follow(p, product.cast(), &sources, &memory) }
+            }),
+        }
+    }
+
+    /// Makes the product, and the outputs from it.
+    ///
+    /// # Safety
+    /// As for [`run_at`](Program::run_at); the product goes to one of the outputs, and is read there.
+    unsafe fn follow<T: Native>(
+        &self,
+        product: &Prepared<T>,
+        to: *mut T,
+        inputs: &[Source],
+        outputs: &[*mut u8],
+    ) {
+        let target = Target::from(to);
+        // SAFETY: each thread makes the rows that it then reads.
+        let make = |rows: Range<usize>| unsafe { product.compute(rows, target) };
+        let elements = self.geometry.block_elements().expect("a group that can follow has such blocks");
+        let ahead = Ahead::new(product, elements, self.geometry.blocks(), &make);
+        if ahead.is_none() {
+            // SAFETY: the memory of the output, which has the size of the product.
+            product.all(unsafe { std::slice::from_raw_parts_mut(to, product.len()) });
+        }
+        // SAFETY: by the caller's promise.
+        unsafe { self.run_at(inputs, outputs, ahead) };
+    }
+
+    fn memory(&self, outputs: &mut [Output]) -> SmallVec<[*mut u8; 4]> {
+        let memory = outputs.iter_mut().zip(&self.outputs);
+        memory.map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>())).collect()
+    }
+
+    /// Where input `k` is, which the kernel knows as its operand `operand`.
+    fn source<'a>(
+        &'a self,
+        k: usize,
+        v: &Value<'a>,
+        operand: usize,
+        outputs: &[Output],
+        memory: &[*mut u8],
+    ) -> Source<'a> {
+        debug_assert!(v.dtype == self.inputs[k].dtype && *v.shape == self.inputs[k].shape[..]);
+        match outputs.iter().position(|o| o.takes() == Some(operand)) {
+            Some(o) => Source { start: memory[o], strides: &self.strides[k] },
+            None => Source::of(v),
+        }
+    }
+
+    /// [`run`](Program::run) on memory, perhaps with an input that is still to be made.
+    ///
+    /// # Safety
+    /// Inputs and outputs have the types and shapes of the graph that was compiled. Outputs have no gaps and lie apart from each
+    /// other, and from the inputs, unless [`may_share`](Program::may_share) allows it and the input has no gaps either.
+    unsafe fn run_at(&self, inputs: &[Source], outputs: &[*mut u8], ahead: Option<Ahead>) {
+        let shared = |o: &*mut u8| inputs.iter().any(|i| std::ptr::eq(i.start, *o));
+        let staged: SmallVec<[bool; 8]> =
+            outputs.iter().zip(&self.full).map(|(o, full)| *full && shared(o)).collect();
+        // SAFETY: by the caller's promise.
+        unsafe {
+            match &self.code {
+                AnyCode::F32(code) => run::run(code, &self.geometry, inputs, outputs, staged, ahead),
+                AnyCode::F64(code) => run::run(code, &self.geometry, inputs, outputs, staged, ahead),
+            }
+        }
+    }
+}
+
+/// The place of a matrix product in a group that follows it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lead {
+    /// The input that is the product.
+    pub input: usize,
+    /// The output whose memory it is made in.
+    pub output: usize,
+}
+
+impl Lead {
+    /// Which input of the group is the `k`-th that is not the product.
+    pub fn place(&self, k: usize) -> usize {
+        k + (k >= self.input) as usize
+    }
+}
+
+/// A fused group with its program.
+#[derive(Clone)]
+pub(crate) struct Group {
+    pub body: Arc<Graph>,
+    pub program: Arc<Program>,
+}
+
+impl Group {
+    /// The group that does what `body` says; an error if that cannot run as one.
+    pub fn new(body: Arc<Graph>) -> Result<Group> {
+        let program = Arc::new(Program::new(&body)?);
+        Ok(Group { body, program })
+    }
+}

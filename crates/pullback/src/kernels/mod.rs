@@ -1,0 +1,30 @@
+//! Kernels for the host processor, over plain slices and strided views; they know nothing of tensors or derivatives.
+//!
+//! Outputs are always contiguous and row-major. Shapes were checked before a kernel is called.
+
+pub(crate) mod combined;
+pub(crate) mod compute;
+pub(crate) mod cost;
+pub(crate) mod dispatch;
+pub(crate) mod element;
+pub(crate) mod isa;
+pub(crate) mod lane;
+pub(crate) mod map;
+pub(crate) mod math;
+pub(crate) mod matmul;
+pub(crate) mod movement;
+pub(crate) mod pages;
+pub(crate) mod parallel;
+pub(crate) mod poison;
+pub(crate) mod reduce;
+pub(crate) mod rows;
+pub(crate) mod scratch;
+mod strided;
+mod tiles;
+mod vectorised;
+pub(crate) mod view;
+
+#[cfg(test)]
+mod sample;
+#[cfg(test)]
+mod tests;
