@@ -367,3 +367,18 @@ fn part_of_a_reshape_of_reversed_rows() {
     let f = |x: &Tensor| vec![x.slice((.., AxisRange::from(..).step(-1))).reshape([300]).slice(4..16)];
     same_compiled(f, |key| random([100, 3])(key).flip(0));
 }
+
+#[test]
+fn an_explanation_reports_the_passes_of_every_stage() {
+    // A constant that is zero but for its last row, a common subexpression, and operations to fuse.
+    let mut end = vec![0.0; 1000];
+    end[999] = 1.0;
+    let end = Tensor::from(end);
+    let f = compile(move |x: &Tensor| ((x.sin() * x.sin()).exp() * &end).sum());
+    let x = Tensor::linspace(0.0, 1.0, 1000);
+    close(&f.call(&x), &(x.sin().square().exp().slice(999..)).sum(), 1e-12);
+    let text = f.explain().to_string();
+    for pass in ["sparse", "cse", "fuse"] {
+        assert!(text.lines().any(|line| line.starts_with(pass)), "{pass} is missing:\n{text}");
+    }
+}

@@ -5,11 +5,10 @@
 //! output of it. So forward and backward passes of an elementwise function become one group, an optimiser's update of a tensor
 //! another, and a softmax or a normalisation a third.
 
-use super::measure::peak;
-use super::share::share;
+use super::pipeline::Target;
 use super::{Options, dce};
 use crate::graph::operands::{Operands, moved, operands, repeated};
-use crate::graph::{Body, Builder, Fused, Graph, Ref, Step, effort};
+use crate::graph::{Builder, Fused, Graph, Ref, Step, effort};
 use crate::ops::Op;
 use order::{Order, step_of};
 use std::cmp::Reverse;
@@ -38,29 +37,11 @@ pub(crate) trait Fusion {
     fn is_group(&self, graph: &Graph, operands: &Operands, members: &[usize]) -> bool;
 }
 
-/// The graph with its operations grouped, also inside of loops, branches and calls. It never has more of them. As much work as there is to
-/// `spare` may be done again where that saves memory.
-pub(crate) fn fuse(graph: &Graph, spare: u64, backend: &dyn Fusion) -> Graph {
-    let mut graph = graph.clone();
-    for step in &mut graph.steps {
-        if let Some(body) = step.op.body().filter(|b| !matches!(b, Body::Fused(_))) {
-            step.op = Op::Block(body.map(|graph| fuse(graph, 0, backend)).block());
-        }
-    }
-    let fused = grouped(&graph, spare, backend);
-    if let Some(shared) = share(&graph) {
-        let shared = grouped(&shared, spare, backend);
-        if shared.len() <= fused.len() && peak(&shared) <= peak(&fused) {
-            return shared;
-        }
-    }
-    fused
-}
-
-fn grouped(graph: &Graph, spare: u64, backend: &dyn Fusion) -> Graph {
-    let groups = Groups::new(graph, backend);
-    if let Some(copied) = groups.with_copies(spare) {
-        let copied = Groups::new(&copied, backend);
+/// The graph with its operations grouped. It never has more of them.
+pub(super) fn fuse(graph: &Graph, target: &Target) -> Graph {
+    let groups = Groups::new(graph, target.backend);
+    if let Some(copied) = groups.with_copies(target.spare) {
+        let copied = Groups::new(&copied, target.backend);
         if copied.len() <= groups.len() {
             return copied.rebuilt();
         }

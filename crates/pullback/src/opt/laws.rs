@@ -3,11 +3,12 @@
 
 mod programs;
 
+use super::pipeline::{PASSES, Pass, Run, Target, everywhere};
 use super::*;
 use crate::backend::cpu::Plan;
 use crate::backend::host;
 use crate::graph::trace_leaves;
-use crate::ops::Sample;
+use crate::ops::{Op, Sample};
 use crate::prelude::*;
 use crate::tensor::bind;
 pub(crate) use programs::{Dice, shrunk};
@@ -47,10 +48,32 @@ impl Close {
 /// A function of graphs.
 type Rewriting = Box<dyn Fn(&Graph) -> Graph>;
 
-/// One pass as it runs in the pipeline, and whether it keeps bits.
+/// A pass as it runs in the pipeline, where memory is as short as can be.
+fn run_pass(pass: &Pass, graph: &Graph, options: &Options, spare: u64) -> Graph {
+    let run = |g: &Graph, spare: u64| match pass.run {
+        Run::Trace(run) => run(g),
+        Run::Optimise(run) => run(g, options),
+        Run::Fit(run) => run(g, 0),
+        Run::Lower(run) => run(g, &Target { backend: host(), spare }),
+    };
+    everywhere(graph, &|g| run(g, 0), &|g| run(g, spare))
+}
+
+/// The graph after passes of these names.
+pub(crate) fn after(names: &[&str], graph: &Graph, options: &Options, spare: u64) -> Graph {
+    let named = |name: &&str| PASSES.iter().find(|p| p.name == *name).expect("a pass of that name");
+    names.iter().map(named).fold(graph.clone(), |g, pass| run_pass(pass, &g, options, spare))
+}
+
+/// The graph with its operations fused.
+pub(crate) fn fused(graph: &Graph) -> Graph {
+    after(&["share", "fuse"], graph, &Options::default(), 0)
+}
+
+/// Each pass, and whether it keeps bits.
 fn each_pass() -> impl Iterator<Item = (&'static str, Rewriting, bool)> {
     PASSES.iter().map(|p| {
-        let run = move |g: &Graph| everywhere(g, &|g| (p.run)(g, &Options::default()));
+        let run = move |g: &Graph| run_pass(p, g, &Options::default(), 0);
         (p.name, Box::new(run) as Rewriting, p.name != "layout")
     })
 }
@@ -90,7 +113,7 @@ fn refuse(what: &str, graph: &Graph, find: &dyn Fn(&Graph) -> Option<String>) {
 
 /// What is wrong with a graph when its operations are fused.
 fn fused_fault(graph: &Graph, x: &[Tensor], close: Close) -> Option<String> {
-    let fused = fuse::fuse(graph, 0, host());
+    let fused = self::fused(graph);
     if fused.len() > graph.len() {
         return Some(format!("has more operations:\n{fused}"));
     }
@@ -304,7 +327,7 @@ fn written_programs_keep_values_and_gradients_optimised_and_fused() {
             let last = Options { differentiable: false, ..Options::default() };
             let best = graph.optimize_with(&last).0;
             assert!(best.len() < graph.len(), "{name}: {} of {}", best.len(), graph.len());
-            let fused = fuse::fuse(&best, 0, host());
+            let fused = self::fused(&best);
             let result = Plan::new(&fused, &[]).unwrap().run(&x).unwrap();
             assert!(close.holds(&graph.run(&x).unwrap(), &result), "{name} fused\n{fused}");
         }

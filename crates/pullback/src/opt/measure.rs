@@ -24,9 +24,10 @@ pub(super) fn use_counts(graph: &Graph) -> Vec<usize> {
     counts
 }
 
-/// Operations, those of the graphs inside included.
+/// Operations, those of the graphs inside included; a fused group is one.
 pub(super) fn operations(graph: &Graph) -> usize {
-    let inside = |step: &Step| step.op.body().map_or(0, |r| r.bodies().iter().map(|b| operations(b)).sum());
+    let body = |step: &Step| step.op.body().filter(|b| !matches!(b, Body::Fused(_)));
+    let inside = |step: &Step| body(step).map_or(0, |b| b.bodies().iter().map(|g| operations(g)).sum());
     graph.len() + graph.steps.iter().map(inside).sum::<usize>()
 }
 

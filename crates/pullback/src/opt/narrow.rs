@@ -4,10 +4,10 @@
 //! an exact zero wins over whatever it is multiplied by. What the forward pass computed for the other rows is then read by nobody.
 //! Rows are those of the first axis. Values are the same to the bit.
 
-use super::{Options, constant, dce, effort};
+use super::pipeline::Target;
+use super::{Options, constant, dce};
 use crate::dtype::Scalar;
-use crate::error::Result;
-use crate::graph::{Builder, Graph, Ref, Step};
+use crate::graph::{Builder, Graph, Ref, Step, effort};
 use crate::ops::{Op, Region, Slice, SliceAssign};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
@@ -28,34 +28,33 @@ const ONE_IN: usize = 4;
 const SMALL: usize = 1 << 9;
 
 /// The graph with values narrowed to the rows that matter.
-pub(crate) fn narrow(graph: &Graph) -> Result<Graph> {
+pub(super) fn narrow(graph: &Graph, _: &Target) -> Graph {
     let kinds: Vec<Kind> = graph.steps.iter().map(|step| Kind::of(graph, step)).collect();
     let mut parts = read_rows(graph, &kinds, &nonzero_rows(graph, &kinds));
     even_out(graph, &mut parts);
     let whole = |k: usize| parts[k].is_none() || parts[k] == Some(0..rows(graph, Ref::Step(k, 0)));
     if (0..graph.len()).all(whole) {
-        return Ok(graph.clone());
+        return graph.clone();
     }
     let mut new =
         Narrowed { graph, parts, values: Vec::with_capacity(graph.len()), out: Builder::like(graph) };
     for (step, kind) in graph.steps.iter().zip(&kinds) {
-        let value = new.step(step, kind)?;
+        let value = new.step(step, kind);
         new.values.push(value);
     }
     let all = |a: Ref| 0..rows(graph, a);
-    let outputs =
-        graph.outputs.iter().map(|&a| new.read(a, all(a), Location::caller())).collect::<Result<_>>()?;
+    let outputs = graph.outputs.iter().map(|&a| new.read(a, all(a), Location::caller())).collect();
     let names = graph.names.iter().filter_map(|(name, a)| Some((name.clone(), new.whole(*a)?))).collect();
-    Ok(dce::dce(&new.out.finish(outputs, names), &Options::default()))
+    dce::dce(&new.out.finish(outputs, names), &Options::default())
 }
 
 /// Constants that are zero but for few rows, as these rows put into zeros.
-pub(crate) fn sparse_constants(graph: Graph) -> Result<Graph> {
+pub(super) fn sparse_constants(graph: &Graph) -> Graph {
     let short: Vec<Option<Rows>> = graph.consts.iter().map(few_nonzero).collect();
     if short.iter().all(Option::is_none) {
-        return Ok(graph);
+        return graph.clone();
     }
-    let mut out = Builder::like(&graph);
+    let mut out = Builder::like(graph);
     let mut place: Vec<Ref> = Vec::with_capacity(graph.consts.len());
     for (k, rows) in short.into_iter().enumerate() {
         let t = &graph.consts[k];
@@ -68,7 +67,7 @@ pub(crate) fn sparse_constants(graph: Graph) -> Result<Graph> {
                 let part =
                     Tensor::from_slice(&t.region(&region).to_vec::<f64>(), [rows.len()]).cast(t.dtype());
                 let part = out.constant(part);
-                out.push(SliceAssign { region }, &[zeros, part], Location::caller())?
+                push(&mut out, SliceAssign { region }, &[zeros, part], Location::caller())
             }
         });
     }
@@ -84,7 +83,7 @@ pub(crate) fn sparse_constants(graph: Graph) -> Result<Graph> {
     let names = graph.names.iter().map(|(name, a)| (name.clone(), moved(a))).collect();
     let outputs = graph.outputs.iter().map(moved).collect();
     // The long constants are dropped.
-    Ok(dce::dce(&out.finish(outputs, names), &Options::default()))
+    dce::dce(&out.finish(outputs, names), &Options::default())
 }
 
 /// The rows of a long vector that are not all zeros, if they are few.
@@ -322,6 +321,11 @@ fn even_out(graph: &Graph, parts: &mut [Option<Rows>]) {
     }
 }
 
+/// Adds an operation, which fits its operands.
+fn push(out: &mut Builder, op: impl Into<Op>, args: &[Ref], at: &'static Location<'static>) -> Ref {
+    out.push(op, args, at).expect("a rewrite keeps types")
+}
+
 /// A graph that is being written anew.
 struct Narrowed<'g> {
     graph: &'g Graph,
@@ -334,33 +338,32 @@ struct Narrowed<'g> {
 
 impl Narrowed<'_> {
     /// The new value of a step, if it has one.
-    fn step(&mut self, step: &Step, kind: &Kind) -> Result<Option<Ref>> {
-        let Some(part) = self.parts[self.values.len()].clone() else { return Ok(None) };
+    fn step(&mut self, step: &Step, kind: &Kind) -> Option<Ref> {
+        let part = self.parts[self.values.len()].clone()?;
         let at = step.location;
         if let Kind::Other = kind {
             let all = |a: Ref| 0..rows(self.graph, a);
             let args: Vec<Rows> = step.args.iter().map(|&a| all(a)).collect();
-            let args =
-                step.args.iter().zip(args).map(|(&a, all)| self.read(a, all, at)).collect::<Result<_>>()?;
-            return Ok(Some(self.out.place(Step { args, ..step.clone() })));
+            let args = step.args.iter().zip(args).map(|(&a, all)| self.read(a, all, at)).collect();
+            return Some(self.out.place(Step { args, ..step.clone() }));
         }
         if part.is_empty() {
-            return Ok(None);
+            return None;
         }
-        Ok(Some(match kind {
-            Kind::From(start) => self.read(step.args[0], up(part, *start), at)?,
+        Some(match kind {
+            Kind::From(start) => self.read(step.args[0], up(part, *start), at),
             Kind::Replaced(new) => {
                 let inside = meet(&part, new);
                 if inside == part {
-                    self.read(step.args[1], down(part, new.start), at)?
+                    self.read(step.args[1], down(part, new.start), at)
                 } else if inside.is_empty() {
-                    self.read(step.args[0], part, at)?
+                    self.read(step.args[0], part, at)
                 } else {
                     let shape = with_rows(&step.avals[0].shape, part.len());
-                    let around = self.read(step.args[0], part.clone(), at)?;
-                    let inner = self.read(step.args[1], down(inside.clone(), new.start), at)?;
+                    let around = self.read(step.args[0], part.clone(), at);
+                    let inner = self.read(step.args[1], down(inside.clone(), new.start), at);
                     let region = region(&down(inside, part.start), &shape);
-                    self.out.push(SliceAssign { region }, &[around, inner], at)?
+                    push(&mut self.out, SliceAssign { region }, &[around, inner], at)
                 }
             }
             Kind::Joined => {
@@ -369,22 +372,21 @@ impl Narrowed<'_> {
                     let own = start..start + rows(self.graph, a);
                     let inside = meet(&part, &own);
                     if !inside.is_empty() {
-                        args.push(self.read(a, down(inside, start), at)?);
+                        args.push(self.read(a, down(inside, start), at));
                     }
                     start = own.end;
                 }
-                if let [one] = args[..] { one } else { self.out.push(step.op.clone(), &args, at)? }
+                if let [one] = args[..] { one } else { push(&mut self.out, step.op.clone(), &args, at) }
             }
             Kind::Each | Kind::Other => {
-                let args: Vec<Ref> =
-                    step.args.iter().map(|&a| self.read(a, part.clone(), at)).collect::<Result<_>>()?;
-                self.out.push(step.op.clone(), &args, at)?
+                let args: Vec<Ref> = step.args.iter().map(|&a| self.read(a, part.clone(), at)).collect();
+                push(&mut self.out, step.op.clone(), &args, at)
             }
-        }))
+        })
     }
 
     /// Some rows of an old value, as a new one.
-    fn read(&mut self, old: Ref, part: Rows, at: &'static Location<'static>) -> Result<Ref> {
+    fn read(&mut self, old: Ref, part: Rows, at: &'static Location<'static>) -> Ref {
         let aval = self.graph.aval(old);
         let (value, has) = match old {
             Ref::Step(k, slot) => {
@@ -394,29 +396,30 @@ impl Narrowed<'_> {
             other => (Some(other), 0..rows(self.graph, other)),
         };
         if let (Some(value), true) = (value, has == part) {
-            return Ok(value);
+            return value;
         }
         let shape = with_rows(&aval.shape, part.len());
         if let Ref::Const(k) = old
             && constant::is_splat(&self.graph.consts[k])
         {
-            return Ok(self.out.constant(constant::resized(&self.graph.consts[k], shape)));
+            return self.out.constant(constant::resized(&self.graph.consts[k], shape));
         }
         let inside = meet(&has, &part);
         let zeros = |out: &mut Builder| out.constant(Tensor::zeros_of(aval.dtype, shape.clone()));
-        let Some(value) = value.filter(|_| !inside.is_empty()) else { return Ok(zeros(&mut self.out)) };
+        let Some(value) = value.filter(|_| !inside.is_empty()) else { return zeros(&mut self.out) };
         let own = match inside == has {
             true => value,
             false => {
                 let region = region(&down(inside.clone(), has.start), &shape);
-                self.out.push(Slice { region }, &[value], at)?
+                push(&mut self.out, Slice { region }, &[value], at)
             }
         };
         if inside == part {
-            return Ok(own);
+            return own;
         }
         let zeros = zeros(&mut self.out);
-        self.out.push(SliceAssign { region: region(&down(inside, part.start), &shape) }, &[zeros, own], at)
+        let region = region(&down(inside, part.start), &shape);
+        push(&mut self.out, SliceAssign { region }, &[zeros, own], at)
     }
 
     /// A value that has all of its rows.

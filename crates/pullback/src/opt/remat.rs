@@ -5,9 +5,8 @@
 //! cheap if they are elementwise in inputs and in values that are alive anyway, by a few operations. Products, reductions and
 //! loops are never done twice. The bits stay the same.
 
-use super::effort;
 use super::measure::{bytes, inside, last_reads, peak, roots};
-use crate::graph::{Builder, Graph, Ref, Step};
+use crate::graph::{Builder, Graph, Ref, Step, effort};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

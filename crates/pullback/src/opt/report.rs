@@ -2,6 +2,7 @@
 
 use super::cse::same_graph;
 use super::measure::operations;
+use super::pipeline::Pass;
 use crate::graph::{Graph, Statistics};
 use std::fmt;
 
@@ -39,12 +40,12 @@ impl Report {
     /// Runs a pass, and notes what it does; the result, and whether it is another graph.
     pub(super) fn run(
         &mut self,
-        name: &'static str,
-        about: &'static str,
+        pass: &Pass,
         graph: &Graph,
-        pass: impl FnOnce(&Graph) -> Graph,
+        run: impl FnOnce(&Graph) -> Graph,
     ) -> (Graph, bool) {
-        let new = pass(graph);
+        let Pass { name, about, .. } = *pass;
+        let new = run(graph);
         if cfg!(debug_assertions)
             && let Err(e) = new.verify()
         {

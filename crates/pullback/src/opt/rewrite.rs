@@ -1,9 +1,10 @@
 //! Writing a graph anew, operation by operation: what most passes are made of.
 
+use super::constant;
 use super::measure::use_counts;
-use super::{constant, effort, has_blocks};
+use super::pipeline::has_blocks;
 use crate::dtype::Scalar;
-use crate::graph::{Body, Builder, Graph, Ref, Step};
+use crate::graph::{Body, Builder, Graph, Ref, Step, effort};
 use crate::ops::{Aval, Op};
 use crate::shape::Shape;
 use smallvec::{SmallVec, smallvec};

@@ -2,8 +2,10 @@
 //! or `a ln(b)` beside the logarithm.
 
 use super::cse::{cse, operands, same_op};
+use super::fuse::fuse;
 use super::inline::spliced;
-use super::measure::work;
+use super::measure::{peak, work};
+use super::pipeline::Target;
 use super::rewrite::rewrite;
 use super::{Options, constant};
 use crate::graph::{Graph, Ref, Step, trace_leaves};
@@ -14,9 +16,16 @@ use std::collections::HashMap;
 /// At least three quarters of the work must be there already: this many parts for each one that is left.
 const MIN_SHARED_RATIO: u64 = 3;
 
-/// The graph with such functions written out; `None` if there are none. It has less work, but more operations and often more values that
-/// are kept: that pays only where fusion takes care of both.
-pub(super) fn share(graph: &Graph) -> Option<Graph> {
+/// The graph with such functions written out. It has less work, but more operations and often more values that are kept: that pays only
+/// where fusion takes care of both.
+pub(super) fn share(graph: &Graph, target: &Target) -> Graph {
+    let Some(shared) = written_out(graph) else { return graph.clone() };
+    let (before, after) = (fuse(graph, target), fuse(&shared, target));
+    if after.len() <= before.len() && peak(&after) <= peak(&before) { shared } else { graph.clone() }
+}
+
+/// The graph with such functions written out, if there are some.
+fn written_out(graph: &Graph) -> Option<Graph> {
     let values = Values::new(graph);
     let (mut steps, mut changed) = (graph.steps.iter(), false);
     let shared = rewrite(graph, |w, step| {

@@ -13,7 +13,7 @@ use crate::backend::Profile;
 use crate::error::{Result, caught, err, or_panic};
 use crate::graph::{Graph, trace_leaves};
 use crate::location::entered;
-use crate::opt::{Options, sparse_constants};
+use crate::opt::{Options, traced};
 use crate::tape::{detects_anomaly, outside_of_scopes};
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
@@ -301,10 +301,11 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         };
         // What is computed from captured tensors alone is computed now, and kept for calls from other scopes.
         let graph = outside_of_scopes(|| trace_leaves(run, super::avals(x)))?;
-        let (graph, captured) = sparse_constants(graph)?.lift_large();
+        let (graph, done) = traced(graph);
+        let (graph, captured) = graph.lift_large();
         let donated = donated(x, &self.donated)?;
         let structure = structure.expect("the function was traced");
-        Ok(Entry { block: Block::new(graph, &donated, &self.options)?, captured, structure })
+        Ok(Entry { block: Block::new(graph, Some(done), &donated, &self.options)?, captured, structure })
     }
 }
 

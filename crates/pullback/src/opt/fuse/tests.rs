@@ -1,7 +1,7 @@
 //! What fusion does, on printed graphs.
 
 use super::*;
-use crate::backend::host;
+use crate::opt::laws::{after, fused as grouped};
 use crate::prelude::*;
 
 /// Fuses a graph given by its lines, and compares the lines of the result.
@@ -14,7 +14,7 @@ fn check(header: &str, before: &[&str], expected: &[&str]) {
 fn check_with(spare: u64, header: &str, before: &[&str], expected: &[&str]) {
     let wrap = |lines: &[&str]| format!("graph({header}) {{\n  {}\n}}", lines.join("\n  "));
     let graph: Graph = wrap(before).parse().unwrap_or_else(|e| panic!("{e}"));
-    let fused = fuse(&graph, spare, host());
+    let fused = after(&["share", "fuse"], &graph, &Options::default(), spare);
     fused.verify().unwrap();
     assert!(fused.len() <= graph.len());
     let text = fused.to_string();
@@ -366,7 +366,7 @@ fn gated(after: &[&str]) -> Vec<String> {
 
 fn fused(lines: &[String]) -> String {
     let text = format!("graph(x0: f32[4, 4]) {{\n  {}\n}}", lines.join("\n  "));
-    fuse(&text.parse().unwrap_or_else(|e| panic!("{e}")), 0, host()).to_string()
+    grouped(&text.parse().unwrap_or_else(|e| panic!("{e}"))).to_string()
 }
 
 #[test]
@@ -427,7 +427,7 @@ fn a_gradient_shares_the_parts_of_an_activation() {
         let x = Tensor::randn(Key::new(1), [4, 4], DType::F32);
         let fused = |graph: Graph| {
             let last = Options { differentiable: false, ..Options::default() };
-            fuse(&graph.optimize_with(&last).0, 0, host())
+            grouped(&graph.optimize_with(&last).0)
         };
         // The value alone has no use for the parts.
         let value = fused(trace(loss, &x)).to_string();

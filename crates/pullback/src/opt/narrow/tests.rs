@@ -2,15 +2,17 @@
 
 use super::*;
 use crate::graph::trace_leaves;
+use crate::opt::laws::after;
 use crate::{DType, grad};
 
 /// What a function does, with its long constants in parts, and the same narrowed.
 fn both(f: impl Fn(&[Tensor]) -> Vec<Tensor>, x: &[Tensor]) -> (Graph, Graph) {
     let avals =
         x.iter().map(|t| crate::ops::Aval { dtype: t.dtype(), shape: t.node().shape.clone() }).collect();
-    let graph = sparse_constants(trace_leaves(|x| Ok(f(x)), avals).unwrap()).unwrap();
+    let options = Options::default();
+    let graph = after(&["sparse"], &trace_leaves(|x| Ok(f(x)), avals).unwrap(), &options, 0);
     graph.verify().unwrap();
-    let narrowed = narrow(&graph).unwrap();
+    let narrowed = after(&["narrow"], &graph, &options, 0);
     narrowed.verify().unwrap();
     (graph, narrowed)
 }

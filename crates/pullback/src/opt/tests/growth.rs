@@ -1,9 +1,9 @@
 //! Compiling takes time in proportion to the length of a program. The work is counted, not timed.
 
-use super::super::effort;
 use super::*;
 use crate::backend::cpu::Plan;
-use crate::backend::host;
+use crate::graph::effort;
+use crate::opt::laws::after;
 
 /// A long program: so many steps from a tensor to a number.
 type Program = fn(&Tensor, usize) -> Tensor;
@@ -66,7 +66,7 @@ fn work(f: Program, n: usize, options: &Options) -> usize {
     let graph = trace(grad(move |x: &Tensor| f(x, n)), &x);
     effort::of(|| {
         let (graph, _) = graph.optimize_with(options);
-        let graph = fuse(&narrow(&graph).unwrap(), 1 << 20, host());
+        let graph = after(&["narrow", "share", "fuse"], &graph, options, 1 << 20);
         Plan::new(&graph, &[]).unwrap();
     })
 }

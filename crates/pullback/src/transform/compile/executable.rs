@@ -38,7 +38,7 @@ impl Executable {
     pub fn with(graph: Graph, options: &Options) -> Result<Executable> {
         let (lifted, watched) = graph.clone().lift_watched();
         let compiled =
-            graph.verify().and_then(|()| Compiled::new(lifted, &[], options)).within("executable")?;
+            graph.verify().and_then(|()| Compiled::new(lifted, None, &[], options)).within("executable")?;
         Ok(Executable { graph, compiled, watched })
     }
 

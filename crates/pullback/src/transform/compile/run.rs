@@ -4,7 +4,7 @@ use crate::backend::{Executor, Profile, host};
 use crate::error::Result;
 use crate::graph::{Graph, Statistics, trace_leaves};
 use crate::ops::Aval;
-use crate::opt::{Options, Report, fuse, narrow};
+use crate::opt::{Options, Report, lowered, traced};
 use crate::tape::{detects_anomaly, is_ambient, outside_of_scopes, pull_through};
 use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block, replay};
 use std::collections::HashMap;
@@ -36,11 +36,17 @@ pub(super) struct Compiled {
 }
 
 impl Compiled {
-    pub fn new(graph: Graph, donated: &[usize], options: &Options) -> Result<Arc<Compiled>> {
-        let (optimised, report) = graph.optimize_with(&Options { differentiable: false, ..options.clone() });
-        // What the passes saved may be spent on values that are computed again: a graph never does more work than the one it came from.
-        let optimised =
-            fuse(&narrow(&optimised)?, report.before.flops.saturating_sub(report.after.flops), host());
+    /// Optimises and plans a graph. What was done to it since it was traced is told.
+    pub fn new(
+        graph: Graph,
+        done: Option<Report>,
+        donated: &[usize],
+        options: &Options,
+    ) -> Result<Arc<Compiled>> {
+        let (optimised, mut report) =
+            graph.optimize_with(&Options { differentiable: false, ..options.clone() });
+        report.passes.splice(0..0, done.into_iter().flat_map(|r| r.passes));
+        let optimised = lowered(&optimised, host(), &mut report);
         let plan = host().compile(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| Compiled {
             graph: Arc::new(graph),
@@ -58,7 +64,7 @@ impl Compiled {
         &self.graph
     }
 
-    /// What the passes did before operations were fused.
+    /// What the passes did.
     pub fn report(&self) -> &Report {
         &self.report
     }
@@ -130,8 +136,9 @@ impl Compiled {
         if let Some(known) = pullbacks().get(&pattern) {
             return Ok(known.clone());
         }
-        let (graph, captured) = outside_of_scopes(|| self.pullback_graph(&pattern))?.lift_large();
-        let pullback = (Compiled::new(graph, &[], &self.options)?, captured);
+        let (graph, done) = traced(outside_of_scopes(|| self.pullback_graph(&pattern))?);
+        let (graph, captured) = graph.lift_large();
+        let pullback = (Compiled::new(graph, Some(done), &[], &self.options)?, captured);
         pullbacks().insert(pattern, pullback.clone());
         Ok(pullback)
     }

@@ -2,9 +2,8 @@
 
 use super::tests::{bits, check, compare, draw, run, run_group, same_with_any_threads, traced};
 use super::*;
-use crate::backend::host;
 use crate::graph::Body;
-use crate::opt::fuse;
+use crate::opt::laws::fused as grouped;
 use crate::tensor::Tensor;
 use crate::value_and_grad;
 
@@ -109,7 +108,7 @@ fn inner_and_outer_axes_of_inputs() {
                 vec![(turned * wide).exp() + &repeated, a * cut + 1.0, padded(a, axis, 2, 1, 0.0) * wide]
             });
             let graph = traced(&f, &x);
-            let fused = fuse(&graph, 0, host());
+            let fused = grouped(&graph);
             fused.verify().unwrap();
             assert!(fused.len() < graph.len());
             compare("axes", &f(&x), &run(&fused, &x));
@@ -128,7 +127,7 @@ fn pads_of_axes_between_others() {
             vec![all.sum_axes(&[0][..]), all]
         };
         let graph = traced(f, &x);
-        let fused = fuse(&graph, 0, host());
+        let fused = grouped(&graph);
         assert!(fused.len() < graph.len());
         compare("between", &f(&x), &run(&fused, &x));
     }
@@ -143,7 +142,7 @@ fn one_element_of_an_input_is_read_at_its_place() {
         vec![&x[0] * &one + 1.0, column * &x[1] - row]
     };
     let graph = traced(f, &x);
-    let fused = fuse(&graph, 0, host());
+    let fused = grouped(&graph);
     compare("one element", &f(&x), &run(&fused, &x));
 }
 
@@ -155,7 +154,7 @@ fn empty_slices_are_left_alone() {
         vec![none.exp(), padded(&none, 0, 2, 1, 1.0) + 1.0, &x[0] * 2.0]
     };
     let graph = traced(f, &x);
-    let fused = fuse(&graph, 0, host());
+    let fused = grouped(&graph);
     compare("empty", &f(&x), &run(&fused, &x));
 }
 
@@ -196,7 +195,7 @@ fn shifts_by_more_than_a_tile_stay_apart() {
         vec![padded(&y.slice(2000..), 0, 0, 2000, 0.0) + &y]
     };
     let graph = traced(f, &x);
-    let fused = fuse(&graph, 0, host());
+    let fused = grouped(&graph);
     let groups = fused.steps.iter().filter(|s| matches!(s.op.body(), Some(Body::Fused(_)))).count();
     assert_eq!(groups, 1, "{fused}");
     compare("far", &f(&x), &run(&fused, &x));
@@ -256,7 +255,7 @@ fn random_programs_of_slices_and_pads() {
         let x = [draw(seed, &[n], dtype), draw(seed + 1, &[n], dtype), draw(seed + 2, &[n + 1], dtype)];
         let f = random_program(seed, n);
         let graph = traced(&f, &x);
-        let fused = fuse(&graph, 0, host());
+        let fused = grouped(&graph);
         fused.verify().unwrap();
         compare(&format!("program {seed}"), &f(&x), &run(&fused, &x));
     }

@@ -2,10 +2,9 @@
 
 use super::code::Action;
 use super::*;
-use crate::backend::host;
 use crate::graph::{Body, trace_leaves};
 use crate::ops::{Domain, Draw, Op};
-use crate::opt::fuse;
+use crate::opt::laws::fused as grouped;
 use crate::tensor::{Data, Key, Tensor, bind};
 use crate::value_and_grad;
 
@@ -72,7 +71,7 @@ pub(super) fn check(
     inputs: &[Tensor],
 ) -> Graph {
     let graph = traced(&f, inputs);
-    let fused = fuse(&graph, 0, host());
+    let fused = grouped(&graph);
     fused.verify().unwrap();
     assert!(fused.len() <= graph.len());
     let count = fused.steps.iter().filter(|s| matches!(s.op, Op::Block(_))).count();
@@ -166,7 +165,7 @@ fn value_and_gradient_are_one_program_at_any_size() {
             };
             if n == 1 {
                 // A sum of one element is a reduction of nothing, and stays what it was.
-                compare("one", &f(&x), &run(&fuse(&traced(f, &x), 0, host()), &x));
+                compare("one", &f(&x), &run(&grouped(&traced(f, &x)), &x));
             } else {
                 check("gradient", 1, f, &x);
             }
@@ -178,7 +177,7 @@ fn value_and_gradient_are_one_program_at_any_size() {
 fn empty_tensors_are_left_alone() {
     let x = draw(1, &[0], DType::F32);
     let graph = traced(|x| vec![(x[0].sin() * 2.0 + 1.0).sum()], std::slice::from_ref(&x));
-    let fused = fuse(&graph, 0, host());
+    let fused = grouped(&graph);
     assert_eq!(fused.len(), graph.len());
     assert_eq!(run(&fused, &[x])[0].item(), 0.0);
 }
@@ -199,7 +198,7 @@ fn broadcasts_of_every_kind_are_read_in_place() {
             vec![y.reshape([(rows * cols) as isize]) * 0.5, turned]
         };
         let graph = traced(f, &x);
-        let fused = fuse(&graph, 0, host());
+        let fused = grouped(&graph);
         compare("broadcast", &f(&x), &run(&fused, &x));
         // The function of a scalar, and of a row, may stand apart.
         assert!(fused.steps.iter().filter(|s| !s.op.is_view()).count() <= 3, "{fused}");
@@ -333,7 +332,7 @@ fn the_number_of_threads_does_not_change_a_bit() {
         let y = (&x[0] * &x[1]).tanh();
         vec![y.sum(), y.sum_axes(0), y.sum_axes(1), y.exp()]
     };
-    let fused = fuse(&traced(f, &x), 0, host());
+    let fused = grouped(&traced(f, &x));
     same_with_any_threads(&fused, &x);
 }
 
@@ -418,7 +417,7 @@ fn random_programs_give_what_single_operations_give() {
         ];
         let f = random_program(seed);
         let graph = traced(&f, &x);
-        let fused = fuse(&graph, 0, host());
+        let fused = grouped(&graph);
         fused.verify().unwrap();
         assert!(fused.len() < graph.len());
         compare(&format!("program {seed}"), &f(&x), &run(&fused, &x));

@@ -3,9 +3,8 @@
 use super::groups::apart;
 use super::{graph, same};
 use crate::backend::cpu::Plan;
-use crate::backend::host;
 use crate::graph::Graph;
-use crate::opt::fuse;
+use crate::opt::laws::fused as grouped;
 use crate::prelude::*;
 use crate::set_num_threads;
 
@@ -44,14 +43,14 @@ fn bias_activation_and_residual_follow_the_product() {
             let x = tensors(&[&[m, k], &[k, n], &[n], &[m, n]], dtype);
             let what = format!("{dtype} {m} x {k} x {n}");
             let g = graph(&x, |x| vec![(x[0].matmul(&x[1]) + &x[2]).relu() + &x[3]]);
-            let plan = check(&fuse(&g, 0, host()), &x, &what);
+            let plan = check(&grouped(&g), &x, &what);
             assert_eq!(kernels(&plan), ["matmul+fused"], "{what}");
             // What a later pass needs is a second output.
             let g = graph(&x, |x| {
                 let before = x[0].matmul(&x[1]) + &x[2];
                 vec![before.gelu(), before]
             });
-            let plan = check(&fuse(&g, 0, host()), &x, &what);
+            let plan = check(&grouped(&g), &x, &what);
             assert_eq!(kernels(&plan), ["matmul+fused"], "{what}");
         }
     }
@@ -80,12 +79,12 @@ fn reductions_and_normalisations_follow_too() {
             let scale = (centred.square().mean_axes_keep(-1) + 1e-3).rsqrt();
             vec![centred * scale, y]
         });
-        check(&fuse(&g, 0, host()), &x, &what);
+        check(&grouped(&g), &x, &what);
         let g = graph(&x, |x| {
             let y = (x[0].matmul(&x[1]) * &x[2]).tanh();
             vec![y.sum_axes(0), y.sum(), y]
         });
-        check(&fuse(&g, 0, host()), &x, &what);
+        check(&grouped(&g), &x, &what);
     }
 }
 
@@ -94,15 +93,15 @@ fn batches_and_other_shapes_of_the_product() {
     for (b, m, k, n) in [(5, 3, 4, 6), (40, 30, 5, 20), (3, 60, 7, 130)] {
         let x = tensors(&[&[b, m, k], &[b, k, n], &[b, m, n]], DType::F32);
         let g = graph(&x, |x| vec![(x[0].matmul(&x[1]) * 0.5 + &x[2]).exp()]);
-        let plan = check(&fuse(&g, 0, host()), &x, &format!("{b} x {m} x {k} x {n}"));
+        let plan = check(&grouped(&g), &x, &format!("{b} x {m} x {k} x {n}"));
         assert_eq!(kernels(&plan), ["matmul+fused"]);
         let x = tensors(&[&[b * m, k], &[k, n], &[b, m, n]], DType::F32);
         let g = graph(&x, |x| vec![(x[0].matmul(&x[1]).reshape(x[2].shape()) - &x[2]).square()]);
-        let plan = check(&fuse(&g, 0, host()), &x, "reshaped");
+        let plan = check(&grouped(&g), &x, "reshaped");
         assert_eq!(kernels(&plan), ["matmul+fused"]);
         let x = tensors(&[&[n, k], &[k, m], &[m, n]], DType::F32);
         let g = graph(&x, |x| vec![(x[0].matmul(&x[1]).transpose(0, 1) - &x[2]).square()]);
-        let plan = check(&fuse(&g, 0, host()), &x, "transposed");
+        let plan = check(&grouped(&g), &x, "transposed");
         assert_eq!(kernels(&plan), ["matmul", "fused"], "its rows are not those of the group");
     }
 }
@@ -124,7 +123,7 @@ fn a_product_that_others_need_is_left_alone() {
         |x| vec![(x[0].slice(..0).matmul(&x[1]) + 1.0).tanh()],
     ];
     for f in cases {
-        let plan = check(&fuse(&graph(&x, f), 0, host()), &x, "apart");
+        let plan = check(&grouped(&graph(&x, f)), &x, "apart");
         assert!(!kernels(&plan).contains(&"matmul+fused"));
     }
     // Of two products in one group one is led.
@@ -132,7 +131,7 @@ fn a_product_that_others_need_is_left_alone() {
         let y = x[0].matmul(&x[1]);
         vec![(x[2].matmul(&x[1].transpose(0, 1)).matmul(&x[1]) * y).tanh()]
     });
-    let plan = check(&fuse(&g, 0, host()), &x, "two products");
+    let plan = check(&grouped(&g), &x, "two products");
     assert_eq!(kernels(&plan).iter().filter(|k| **k == "matmul+fused").count(), 1);
 }
 
@@ -145,11 +144,11 @@ fn nothing_that_is_still_read_is_overwritten() {
         let y = h.matmul(&x[1]);
         vec![(&y + &h).relu() * &h]
     });
-    check(&fuse(&g, 0, host()), &x, "residual of a factor");
+    check(&grouped(&g), &x, "residual of a factor");
     let g = graph(&x, |x| {
         let (h, r) = (x[0].tanh().exp(), x[1].exp().tanh());
         let y = h.matmul(&x[1]) + &r;
         vec![y.relu(), y.tanh() * r]
     });
-    check(&fuse(&g, 0, host()), &x, "a residual that dies");
+    check(&grouped(&g), &x, "a residual that dies");
 }

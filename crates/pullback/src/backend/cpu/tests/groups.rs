@@ -4,9 +4,8 @@ use super::memory::address;
 use super::programs::program;
 use super::{graph, same};
 use crate::backend::cpu::Plan;
-use crate::backend::host;
 use crate::graph::{Graph, Ref, Step};
-use crate::opt::fuse;
+use crate::opt::laws::fused as grouped;
 use crate::prelude::*;
 
 /// Runs each operation in a plan of its own, so that nothing is overwritten.
@@ -42,7 +41,7 @@ fn groups_of_random_programs_and_their_gradients() {
             program(seed, x).iter().map(|t| t.sum()).reduce(|a, b| a + b).expect("there are outputs")
         };
         let traced = graph(&x, |x| if seed % 3 == 0 { program(seed, x) } else { grad(loss)(&x.to_vec()) });
-        let g = fuse(&traced, 0, host());
+        let g = grouped(&traced);
         fused += g.steps.iter().filter(|s| s.op.name() == "fused").count();
         let expected = apart(&g, &x);
         let plan = Plan::new(&g, &[]).unwrap();
@@ -70,7 +69,7 @@ fn the_state_of_an_optimiser_is_updated_in_place() {
         let v = slope.square() * 0.001 + &x[2] * 0.999;
         vec![&x[0] - &m / (v.abs().sqrt() + 1e-8) * 1e-3, m, v]
     });
-    let g = fuse(&g, 0, host());
+    let g = grouped(&g);
     let plan = Plan::new(&g, &[0, 1, 2]).unwrap();
     let expected = apart(&g, &x);
     let state: Vec<Tensor> = x.iter().map(|t| t * 1.0).collect();
@@ -94,7 +93,7 @@ fn a_step_of_a_loop_takes_no_memory() {
             let (last, rows) = scan(step, &x[1], &x[0]);
             vec![last, rows]
         });
-        let plan = Plan::new(&fuse(&g, 0, host()), &[]).unwrap();
+        let plan = Plan::new(&grouped(&g), &[]).unwrap();
         plan.run(&inputs).unwrap();
         let before = crate::tensor::buffer::requests();
         plan.run(&inputs).unwrap();
@@ -124,7 +123,7 @@ fn neighbours_are_read_before_they_are_overwritten() {
         };
         grad(loss)(&[x[0].clone(), x[1].clone()]).to_vec()
     };
-    let g = fuse(&graph(&x, slopes), 0, host());
+    let g = grouped(&graph(&x, slopes));
     let expected = apart(&g, &x);
     let plan = Plan::new(&g, &[0, 1]).unwrap();
     for _ in 0..2 {
@@ -145,7 +144,7 @@ fn a_checkpointed_step_is_one_kernel_on_each_way() {
     let compiled = compile(move |x: &[Tensor; 2]| slope(x));
     let g = compiled.graph(&x).unwrap().optimize();
     assert_eq!(g.inputs.len(), 2, "the numbers in a step are no inputs: {g}");
-    let fused = fuse(&g, 0, host());
+    let fused = grouped(&g);
     let plan = Plan::new(&fused, &[]).unwrap();
     assert!(plan.statistics().kernels <= 4, "{fused}");
     same(&plan.run(&x).unwrap(), &apart(&fused, &x), "checkpointed");
