@@ -60,7 +60,8 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
-    AxisList, AxisRange, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
+    AxisList, AxisRange, Device, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
+    with_device,
 };
 pub use transform::{
     Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy, Statics, Steps, Tree,

@@ -2,13 +2,15 @@
 
 pub(crate) mod cpu;
 mod profile;
+mod simulated;
 
 pub use profile::{Profile, ProfileRow};
 
 use crate::error::Result;
 use crate::graph::{Graph, Statistics};
 use crate::opt::Fusion;
-use crate::tensor::Tensor;
+use crate::tensor::{Device, Tensor};
+use std::sync::Arc;
 
 /// A device.
 pub(crate) trait Backend: Fusion + Send + Sync {
@@ -32,6 +34,14 @@ pub(crate) trait Executor: Send + Sync {
 
     /// Where the time goes.
     fn profile(&self, inputs: &[Tensor]) -> Result<Profile>;
+}
+
+/// What compiles graphs for a device.
+pub(crate) fn of(device: &Device) -> &dyn Backend {
+    match device.accelerator() {
+        None => host(),
+        Some(a) => &**a.compiler().downcast_ref::<Arc<dyn Backend>>().expect("a device names its backend"),
+    }
 }
 
 /// The host processor.

@@ -211,7 +211,7 @@ impl Graph {
 
     /// [`lift`](Graph::lift) of the captured tensors that a transform looks at.
     pub(crate) fn lift_watched(self) -> (Graph, Vec<Tensor>) {
-        self.lift_some(|t| !t.node().deps.is_empty() || t.data().frame() != 0)
+        self.lift_some(|t| !t.node().deps.is_empty() || t.data().interpreter() != 0)
     }
 
     fn lift_some(mut self, lifts: impl Fn(&Tensor) -> bool) -> (Graph, Vec<Tensor>) {

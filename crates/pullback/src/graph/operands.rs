@@ -300,7 +300,7 @@ fn pad(graph: &Graph, step: &Step) -> Option<Pad> {
 /// The number that a constant repeats.
 pub(crate) fn repeated(graph: &Graph, at: Ref) -> Option<f64> {
     let Ref::Const(k) = at else { return None };
-    let value = graph.consts[k].concrete().ok()?;
+    let value = graph.consts[k].value();
     match (value.data, value.dtype) {
         (Data::Splat(_), DType::F32) => value.splat::<f32>().map(f64::from),
         (Data::Splat(_), DType::F64) => value.splat::<f64>(),

@@ -150,8 +150,10 @@ impl Display for Outline<'_> {
 
 /// A repeated element once, others in brackets in row-major order.
 fn print_elements(f: &mut Formatter<'_>, t: &Tensor) -> fmt::Result {
-    let Ok(value) = t.concrete() else { return f.write_str("?") };
-    let splat = matches!(value.data, Data::Splat(_)) && t.numel() > 0;
+    if !t.is_known() {
+        return f.write_str("?");
+    }
+    let splat = matches!(t.data(), Data::Splat(_)) && t.numel() > 0;
     let first = if splat { t.reshape([t.numel()]).slice(0..1) } else { t.reshape([t.numel()]) };
     let elements: Vec<String> = match t.dtype() {
         DType::Bool => first.to_vec::<bool>().iter().map(bool::to_string).collect(),

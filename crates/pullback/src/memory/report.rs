@@ -6,6 +6,7 @@ use crate::tensor::{Data, Link, Tensor};
 use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::panic::Location;
+use std::sync::Arc;
 
 /// The bytes that the history of a tensor keeps for its pullback; see [`report`].
 #[derive(Clone, Debug, Default)]
@@ -122,6 +123,10 @@ impl Walk {
             Data::Strided(s) => {
                 let bytes = s.buffer.slice::<u8>();
                 if self.buffers.insert(bytes.as_ptr() as usize) { bytes.len() } else { 0 }
+            }
+            Data::Placed(p) => {
+                let at = Arc::as_ptr(&p.elements).cast::<()>() as usize;
+                if self.buffers.insert(at) { t.numel() * t.dtype().size() } else { 0 }
             }
             Data::Dual(d) => self.bytes(&d.primal) + self.bytes(&d.tangent),
             Data::Mapped(m) => self.bytes(&m.value),

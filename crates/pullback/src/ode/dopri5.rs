@@ -168,7 +168,7 @@ impl Dopri5 {
     fn norm<Y: Tree>(&self, x: &Y, a: &Y, b: &Y) -> Result<f64> {
         let all = || x.leaves().into_iter().zip(a.leaves()).zip(b.leaves()).map(|((x, a), b)| [x, a, b]);
         let n = all().map(|[x, ..]| x.numel()).sum::<usize>().max(1) as f64;
-        let known = all().flatten().all(|t| t.concrete().is_ok());
+        let known = all().flatten().all(|t| t.is_known());
         let sum = if known { all().map(|t| self.squares(t)).sum() } else { self.worst(all())? };
         Ok((sum / n).sqrt())
     }

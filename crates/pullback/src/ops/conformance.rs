@@ -5,6 +5,7 @@
 
 mod batching;
 mod compiled;
+mod device;
 mod special;
 
 use super::fault::{self, Fault};

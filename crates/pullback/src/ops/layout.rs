@@ -355,12 +355,18 @@ impl Primitive for SliceAssign {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let shape: Shape = x[0].shape.into();
         let (offset, strides) = self.region.locate(0, &shape.strides());
-        with_stored!(x[0].dtype, T => {
+        with_stored!(x[0].dtype, T => if let Some((_, own)) = out.overwritten::<T>() {
+            movement::copy_into::<T>(x[1].view(), own, offset, &strides);
+        } else {
             let out = out.fill::<T>();
             movement::copy::<T>(x[0].view(), out);
             movement::copy_into::<T>(x[1].view(), out, offset, &strides);
         });
         Ok(())
+    }
+
+    fn overwrites(&self, input: usize, _: DType) -> bool {
+        input == 0
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {

@@ -107,9 +107,9 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         None
     }
 
-    /// Whether the kernel can put a result of this type into the memory of an input of the same type and shape
-    /// ([`Output::overwritten`]).
-    fn overwrites(&self, _dtype: DType) -> bool {
+    /// Whether the kernel can put a result of this type into the memory of this input, which has the same type and shape
+    /// ([`Output::overwritten`]). It does not fail then.
+    fn overwrites(&self, _input: usize, _dtype: DType) -> bool {
         false
     }
 
@@ -253,7 +253,7 @@ macro_rules! primitives {
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
             pub fn is_view(&self) -> bool { match self { $(Op::$P(_) => $P::VIEW,)* _ => false } }
             pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
-            pub fn overwrites(&self, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(dtype),)* _ => false } }
+            pub fn overwrites(&self, input: usize, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(input, dtype),)* _ => false } }
             pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
             pub fn formula(&self, x: &[Tensor]) -> Option<Tensor> { match self { $(Op::$P(p) => p.formula(x),)* _ => None } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }

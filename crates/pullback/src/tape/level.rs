@@ -4,8 +4,8 @@ use super::context::is_suspended;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The transform behind `requires_grad` and `backward`, which lives for ever. Ids of others are larger, and grow with
-/// time: of two live transforms the one with the larger id is the inner one. 0 stands for none.
-pub(crate) const AMBIENT: u64 = 1;
+/// time: of two live transforms the one with the larger id is the inner one. 0 stands for none, and 1 for [devices](crate::tensor::DEVICE).
+pub(crate) const AMBIENT: u64 = 2;
 
 const SLOTS: u64 = 1024;
 /// The id that lives in each slot. An id remembers its slot in its lowest bits.

@@ -66,7 +66,8 @@ pub(crate) fn layout<'a>(named: &[(String, &'a Tensor)]) -> Result<(Vec<u8>, Vec
 pub(crate) fn write_data(tensors: &[&Tensor], out: &mut dyn Write) -> io::Result<()> {
     for t in tensors {
         with_stored!(t.dtype(), T => {
-            let x = t.concrete().map_err(io::Error::other)?.view::<T>();
+            let t = t.host().map_err(io::Error::other)?;
+            let x = t.value().view::<T>();
             if let Some(elements) = x.as_slice().filter(|_| cfg!(target_endian = "little")) {
                 out.write_all(bytemuck::cast_slice(elements))?;
                 continue;

@@ -1,7 +1,7 @@
 //! Making tensors: from Rust values, and by pattern.
 
 use super::data::{Bits, Data, Strided};
-use super::{Tensor, buffer::Buffer};
+use super::{Tensor, buffer::Buffer, device};
 use crate::dtype::{DType, Element, Scalar};
 use crate::error::{Result, Within, err, or_panic};
 use crate::location::caller;
@@ -63,7 +63,24 @@ impl Tensor {
         let mut buffer = Buffer::try_new(n * size_of::<T::Stored>())?;
         write(&mut buffer.slice_mut().expect("a new buffer has one holder")[..n]);
         let strides = shape.strides();
-        Ok(Tensor::new(T::DTYPE, shape, Data::Strided(Strided { buffer, offset: 0, strides })))
+        device::on_current(Tensor::new(
+            T::DTYPE,
+            shape,
+            Data::Strided(Strided { buffer, offset: 0, strides }),
+        ))
+    }
+
+    /// A tensor in the memory of the host whose elements `write` puts there as they are stored, in row-major order.
+    pub(crate) fn from_bytes(
+        dtype: DType,
+        shape: Shape,
+        write: impl FnOnce(&mut [u8]) -> Result<()>,
+    ) -> Result<Tensor> {
+        let bytes = shape.numel() * dtype.size();
+        let mut buffer = Buffer::try_new(bytes)?;
+        write(&mut buffer.slice_mut().expect("a new buffer has one holder")[..bytes])?;
+        let strides = shape.strides();
+        Ok(Tensor::new(dtype, shape, Data::Strided(Strided { buffer, offset: 0, strides })))
     }
 
     /// The elements `f(0)`, `f(1)`, .. in row-major order.

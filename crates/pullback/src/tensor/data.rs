@@ -2,6 +2,7 @@
 
 use super::Tensor;
 use super::buffer::Buffer;
+use super::device::Placed;
 use crate::dtype::{DType, Element, Scalar, with_stored};
 use crate::error::Result;
 use crate::kernels::poison::poison;
@@ -20,6 +21,8 @@ pub(crate) enum Data {
     Splat(Bits),
     /// Elements in a buffer, strided.
     Strided(Strided),
+    /// Elements on a device, strided, where no kernel of the host can read them.
+    Placed(Box<Placed>),
     /// A value with its tangent, in forward mode.
     Dual(Box<Dual>),
     /// One value for each lane, under `vmap`.
@@ -85,10 +88,20 @@ impl Data {
     #[inline]
     pub fn frame(&self) -> u64 {
         match self {
-            Data::Splat(_) | Data::Strided(_) | Data::Gone => 0,
+            Data::Splat(_) | Data::Strided(_) | Data::Placed(_) | Data::Gone => 0,
             Data::Dual(d) => d.level,
             Data::Mapped(m) => m.level,
             Data::Traced(t) => t.level(),
+        }
+    }
+
+    /// Who says what an operation on the value means: its [frame](Data::frame), or else [the device](DEVICE) that holds it, or the kernels
+    /// of the host, which are 0. The largest number among the inputs decides, and one comparison is all that the host pays for devices.
+    #[inline]
+    pub fn interpreter(&self) -> u64 {
+        match self {
+            Data::Placed(_) => DEVICE,
+            other => other.frame(),
         }
     }
 }
@@ -98,6 +111,7 @@ impl Clone for Data {
         match self {
             Data::Splat(bits) => Data::Splat(*bits),
             Data::Strided(s) => Data::Strided(s.clone()),
+            Data::Placed(p) => Data::Placed(p.clone()),
             Data::Dual(d) => Data::Dual(Box::new(Dual {
                 level: d.level,
                 primal: d.primal.clone(),
@@ -109,6 +123,9 @@ impl Clone for Data {
         }
     }
 }
+
+/// The [interpreter](Data::interpreter) of values on devices. Transforms have larger numbers.
+pub(crate) const DEVICE: u64 = 1;
 
 /// One element of any type, in the first bytes of a word.
 #[derive(Clone, Copy, PartialEq)]
@@ -165,7 +182,7 @@ impl<'a> Value<'a> {
                 let (offset, strides) = self.window.unwrap_or((s.offset, &s.strides));
                 View::new(s.buffer.slice(), offset, self.shape, strides)
             }
-            _ => unreachable!("a kernel was given a value that is not concrete"),
+            _ => unreachable!("a kernel was given a value that is not in the memory of the host"),
         }
     }
 
@@ -173,6 +190,7 @@ impl<'a> Value<'a> {
     pub fn layout(&self) -> Option<(usize, &'a [isize])> {
         match self.data {
             Data::Strided(s) => Some(self.window.unwrap_or((s.offset, &s.strides))),
+            Data::Placed(p) => Some(self.window.unwrap_or((p.offset, &p.strides))),
             _ => None,
         }
     }
@@ -183,6 +201,7 @@ impl<'a> Value<'a> {
             Data::Strided(s) => layout.map(|Layout { offset, strides }| {
                 Data::Strided(Strided { buffer: s.buffer.clone(), offset, strides })
             }),
+            Data::Placed(p) => layout.map(|layout| p.seen(layout)),
             repeated => Some(repeated.clone()),
         }
     }

@@ -19,7 +19,7 @@ impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A placeholder is not printed by mistake: whoever prints wants the value. `Debug` tells what it is.
         if let Data::Traced(t) = self.data() {
-            let e = self.concrete().err().expect("a placeholder has no value");
+            let e = self.host().err().expect("a placeholder has no value");
             or_panic::<()>(Err(e.in_op("print").made_at(t.location().unwrap_or(caller()))));
         }
         self.fmt_known(f)
@@ -28,7 +28,7 @@ impl fmt::Display for Tensor {
 
 impl Tensor {
     fn fmt_known(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.concrete().is_err() {
+        if !self.is_known() {
             return write!(f, "<{} {:?}, not known here>", self.dtype(), self.shape());
         }
         let summary = self.numel() > LIMIT;

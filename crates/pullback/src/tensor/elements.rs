@@ -28,7 +28,7 @@ impl Tensor {
                 err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
             return Err(e.in_op("item").at(crate::location::caller()));
         }
-        self.concrete().map(first).map_err(|e| e.in_op("item"))
+        self.host().map(|t| first(t.value())).map_err(|e| e.in_op("item"))
     }
 
     /// The element at a position, as f64; negative numbers count from the end.
@@ -65,8 +65,7 @@ impl Tensor {
     /// [`to_vec`](Tensor::to_vec), with an error where there is no value to read, or no memory for its elements.
     #[track_caller]
     pub fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
-        self.concrete().map_err(|e| e.in_op("to_vec"))?;
-        let x = self.stripped().try_cast(T::DTYPE)?;
+        let x = self.host().map_err(|e| e.in_op("to_vec"))?.bare().try_cast(T::DTYPE)?;
         ask_for::<T>(x.numel()).within("to_vec")?;
         let mut out = vec![T::Stored::zeroed(); x.numel()];
         movement::copy(x.value().view::<T::Stored>(), &mut out);
@@ -92,9 +91,7 @@ impl Tensor {
     /// Whether no element is infinite or NaN.
     pub(crate) fn is_finite_everywhere(&self) -> bool {
         // A finite value times zero is zero; anything else makes the sum NaN.
-        !self.dtype().is_float()
-            || self.concrete().is_err()
-            || first((self.stripped() * 0.0).sum().value()) == 0.0
+        !self.dtype().is_float() || !self.is_known() || (self.stripped() * 0.0).sum().item() == 0.0
     }
 
     /// The first element that is infinite or NaN, for messages.
@@ -116,6 +113,19 @@ impl Tensor {
             Data::Dual(d) => d.primal.stripped(),
             _ => self.bare(),
         }
+    }
+
+    /// The elements in row-major order, as they are stored.
+    pub(crate) fn row_major_bytes(&self) -> Result<Vec<u8>> {
+        let bytes = self.numel() * self.dtype().size();
+        ask_for::<u8>(bytes)?;
+        let mut out = vec![0; bytes];
+        with_stored!(self.dtype(), T => {
+            let mut elements = vec![T::zeroed(); self.numel()];
+            movement::copy(self.value().view::<T>(), &mut elements);
+            out.copy_from_slice(bytemuck::cast_slice(&elements));
+        });
+        Ok(out)
     }
 
     /// Any element as a number, for printing.

@@ -6,8 +6,10 @@ mod block;
 pub(crate) mod buffer;
 mod create;
 mod data;
+mod device;
 mod display;
 mod elements;
+mod in_place;
 mod methods;
 mod node;
 mod operand;
@@ -19,7 +21,9 @@ mod typed;
 
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, no_captures, replay};
-pub(crate) use data::{Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
+pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
+pub(crate) use device::{Accelerator, Elements, Placed};
+pub use device::{Device, with_device};
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
@@ -74,7 +78,7 @@ pub(crate) fn bind(op: impl Into<Op>, inputs: &[&Tensor]) -> Result<Tensor> {
 }
 
 fn bind_at(op: Op, inputs: &[&Tensor], location: &'static Location<'static>) -> Result<Tensor> {
-    let frame = inputs.iter().map(|t| t.data().frame()).max().unwrap_or(0);
+    let frame = inputs.iter().map(|t| t.data().interpreter()).max().unwrap_or(0);
     match apply(&op, inputs, frame, location) {
         Ok(mut node) => {
             record(&mut node, op, inputs, frame, location);
@@ -95,7 +99,14 @@ fn apply(op: &Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'s
         // them a twentieth of their time.
         let small = node.shape.numel() < ALWAYS_THERE && inputs.iter().all(|t| t.numel() < ALWAYS_THERE);
         let mut eval = || each(inputs, Tensor::value, |values| op.eval(values, &mut node.output()));
-        if small { eval()? } else { caught(eval)?? }
+        if small {
+            eval()?
+        } else {
+            caught(eval)??
+        }
+        if inputs.first().is_some_and(|x| matches!(x.data(), Data::Splat(_))) {
+            device::settle(&mut node, inputs)?;
+        }
     } else {
         let data = with_caller(location, || interpret(op, inputs, frame, &node))?;
         node.output().set(data);
@@ -124,9 +135,13 @@ fn each<'a, T, R>(inputs: &[&'a Tensor], of: impl Fn(&'a Tensor) -> T, then: imp
     }
 }
 
-/// What the operation means to the innermost transform that wraps its inputs.
+/// What the operation means to the innermost transform that wraps its inputs, or to the device that holds them.
 #[cold]
 fn interpret(op: &Op, inputs: &[&Tensor], level: u64, out: &Node) -> Result<Data> {
+    if level == DEVICE {
+        let x: SmallVec<[Value; 4]> = inputs.iter().map(|t| t.value()).collect();
+        return device::run(op, &x, &Aval { dtype: out.dtype, shape: out.shape.clone() }, None);
+    }
     enters(level);
     let innermost = inputs.iter().map(|t| t.data()).find(|d| d.frame() == level);
     // Transforms newer than this one record the result as a whole: nothing inside is recorded for them.
@@ -244,27 +259,6 @@ impl Tensor {
     /// The concrete value of an input of a kernel.
     pub(crate) fn value(&self) -> Value<'_> {
         Value { dtype: self.node().dtype, shape: &self.node().shape, data: self.data(), window: None }
-    }
-
-    /// The elements, below any tangents; an error where they are not one value, or not known.
-    #[track_caller]
-    pub(crate) fn concrete(&self) -> Result<Value<'_>> {
-        match self.data() {
-            Data::Dual(d) => d.primal.concrete(),
-            Data::Mapped(_) => Err(err!(
-                Value,
-                "a value under vmap is many values at once, so that it cannot be read, printed or branched on; \
-                 use Tensor::where_, or cond, to choose lane by lane"
-            )
-            .at(caller())),
-            Data::Traced(_) => Err(err!(
-                Value,
-                "a value is not known while a function is traced, so that it cannot be read, printed or branched on; \
-                 use cond or Tensor::where_, or return it"
-            )
-            .at(caller())),
-            _ => Ok(self.value()),
-        }
     }
 
     /// The same value without its history; transforms that wrap the value still see it.

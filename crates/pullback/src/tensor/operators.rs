@@ -3,14 +3,11 @@
 //! Of the number types only f64 and i64 are operands: with two float types the compiler could not tell which one the literal of
 //! `(x + 1.0).exp()` is.
 
-use super::data::{Bits, Data};
 use super::methods::binary;
 use super::operand::{check_dtypes, literal};
 use super::{Operand, Tensor, bind};
-use crate::dtype::{Scalar, with_float};
+use crate::dtype::Scalar;
 use crate::error::{Result, Within, err, or_panic};
-use crate::kernels::map;
-use crate::kernels::view::View;
 use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
 use crate::tape::{AMBIENT, in_strict_mode, saved_by};
 use std::borrow::Cow;
@@ -53,7 +50,7 @@ macro_rules! operators {
             #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
             #[track_caller]
             pub fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {
-                self.assign::<$Trait>($Trait, b.into()).within(<$Trait as Primitive>::NAME)
+                self.assign($Trait.into(), b.into()).within(<$Trait as Primitive>::NAME)
             }
         }
     )*};
@@ -98,8 +95,9 @@ operators! {
 ///
 /// So `a * b + c` writes one buffer and not two.
 #[track_caller]
-fn consuming<M: map::Map2 + Primitive>(op: M, mut a: Tensor, b: Operand) -> Result<Tensor> {
-    if a.absorb::<M>(&b) { Ok(a) } else { binary(op, &a, b) }
+fn consuming(op: impl Into<Op>, mut a: Tensor, b: Operand) -> Result<Tensor> {
+    let op = op.into();
+    if a.absorb(&op, &b) { Ok(a) } else { binary(op, &a, b) }
 }
 
 /// A number on the left.
@@ -129,7 +127,7 @@ impl Tensor {
     /// Gives this handle the value of `self op b`. The buffer is reused when nobody else can see it; otherwise the result
     /// is a new one, and whoever held the old value keeps it. Under `no_grad` a parameter stays a parameter.
     #[track_caller]
-    fn assign<M: map::Map2 + Primitive>(&mut self, op: M, b: Operand) -> Result<()> {
+    fn assign(&mut self, op: Op, b: Operand) -> Result<()> {
         let b = match b.as_tensor() {
             Some(t) if t.dtype() != self.dtype() => {
                 check_dtypes(self, t, self.dtype())?;
@@ -137,7 +135,7 @@ impl Tensor {
             }
             _ => b,
         };
-        if self.absorb::<M>(&b) {
+        if self.absorb(&op, &b) {
             return Ok(());
         }
         let b = b.tensor_like(self)?;
@@ -172,49 +170,22 @@ impl Tensor {
         }
     }
 
-    /// `self = self op b` in the memory of `self`, if the result has its type and shape, nothing is recorded of it and that is
-    /// possible unseen.
-    fn absorb<M: map::Map2>(&mut self, b: &Operand) -> bool {
-        if !self.node().deps.is_empty() {
-            return false;
-        }
+    /// `self = self op b` in the memory of `self`, if the result has its type and shape and that is possible unseen.
+    fn absorb(&mut self, op: &Op, b: &Operand) -> bool {
         let b: &Tensor = match b {
             Operand::Borrowed(b) => b,
             Operand::Owned(b) => b,
-            Operand::Number(v) => return literal(*v, self).is_ok_and(|b| self.overwrite::<M>(&b)),
+            Operand::Number(v) => return literal(*v, self).is_ok_and(|b| self.update(op, &b)),
         };
-        if b.dtype() != self.dtype() || !b.node().deps.is_empty() {
+        if b.dtype() != self.dtype() {
             return false;
         }
         if b.node().shape == self.node().shape {
-            return self.overwrite::<M>(b);
+            return self.update(op, b);
         }
-        b.rank() <= self.rank()
-            && b.try_broadcast_to(self.node().shape.clone()).is_ok_and(|b| self.overwrite::<M>(&b))
-    }
-
-    /// Computes in the memory of `self`, if that is possible unseen.
-    fn overwrite<M: map::Map2>(&mut self, b: &Tensor) -> bool {
-        let dtype = self.dtype();
-        if !dtype.is_float() || !matches!(b.data(), Data::Splat(_) | Data::Strided(_)) {
-            return false;
-        }
-        let b = b.value();
-        let Some((shape, data)) = self.value_mut() else { return false };
-        with_float!(dtype, T => match (data, b.splat::<T>()) {
-            (Data::Splat(bits), Some(b)) => {
-                let mut element = [*bits.get::<T>()];
-                map::map2_into_left::<M, T>(&mut element, View::of(&[b]));
-                *bits = Bits::of(element[0]);
-                true
-            }
-            (Data::Strided(s), _) if s.offset == 0 && s.strides == shape.strides() => {
-                let Some(elements) = s.buffer.slice_mut::<T>() else { return false };
-                map::map2_into_left::<M, T>(&mut elements[..shape.numel()], b.view());
-                true
-            }
-            _ => false,
-        })
+        b.node().deps.is_empty()
+            && b.rank() <= self.rank()
+            && b.try_broadcast_to(self.node().shape.clone()).is_ok_and(|b| self.update(op, &b))
     }
 
     /// Makes this handle stand for `result`. A leaf of the ambient transform that was updated outside of it stays a leaf, with

@@ -2,12 +2,10 @@
 
 use super::methods::whole;
 use super::operand::check_dtypes;
-use super::{Data, Operand, Tensor, bind};
-use crate::dtype::with_stored;
+use super::{Operand, Tensor, bind};
 use crate::error::{Error, Result, err, or_panic};
-use crate::kernels::movement;
 use crate::location::caller;
-use crate::ops::{Region, Slice, SliceAssign};
+use crate::ops::{Op, Region, Slice, SliceAssign};
 use crate::shape::{Shape, signed};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -242,33 +240,13 @@ impl Tensor {
         let part = part.try_cast(self.dtype())?.try_broadcast_to(shape).map_err(named)?;
         let taken: Shape = region.axes.iter().map(|a| a.2).collect();
         let part = part.try_reshape(&taken)?;
-        if self.node().deps.is_empty() && part.node().deps.is_empty() && self.overwrite_region(&region, &part)
-        {
+        let op = Op::from(SliceAssign { region });
+        if self.update(&op, &part) {
             return Ok(());
         }
         self.check_not_saved().map_err(named)?;
-        let result = bind(SliceAssign { region }, &[self, &part])?;
+        let result = bind(op, &[self, &part])?;
         self.rename(result);
         Ok(())
-    }
-
-    /// Writes into the buffer of `self`, if that is possible unseen.
-    fn overwrite_region(&mut self, region: &Region, part: &Tensor) -> bool {
-        let (dtype, strides) = (self.dtype(), self.node().shape.strides());
-        if !matches!(part.data(), Data::Splat(_) | Data::Strided(_)) {
-            return false;
-        }
-        let Some(Data::Strided(s)) = self.value_mut().map(|(_, data)| data) else { return false };
-        if s.offset != 0 || s.strides != strides {
-            return false;
-        }
-        let (offset, steps) = region.locate(0, &strides);
-        with_stored!(dtype, T => match s.buffer.slice_mut::<T>() {
-            Some(elements) => {
-                movement::copy_into::<T>(part.value().view(), elements, offset, &steps);
-                true
-            }
-            None => false,
-        })
     }
 }

@@ -40,7 +40,7 @@ impl Work {
     /// Whether a result of type `dtype` may take the memory of an operand of its type and shape.
     pub fn overwrites(&self, dtype: DType, result: usize, operand: usize) -> bool {
         match self {
-            Work::Op(op) => op.overwrites(dtype),
+            Work::Op(op) => op.overwrites(operand, dtype),
             Work::Fused(group) => group.program.may_share(result, operand),
             Work::Product(product) => product.overwrites(result, operand),
             Work::Scan(_) | Work::Cond(_) | Work::Block(_) => false,

@@ -124,7 +124,7 @@ macro_rules! rows {
                 true
             }
 
-            fn overwrites(&self, dtype: DType) -> bool {
+            fn overwrites(&self, _: usize, dtype: DType) -> bool {
                 dtype.is_float()
             }
 

@@ -5,7 +5,7 @@ use crate::ops::Aval;
 use crate::shape::Strides;
 use crate::temporary;
 use crate::tensor::buffer::Buffer;
-use crate::tensor::{Data, Strided, Tensor};
+use crate::tensor::{Data, Device, Strided, Tensor};
 use crate::transform::vmap::mapped;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -31,6 +31,8 @@ enum Place {
     Memory(Tensor),
     /// A view of a buffer of the file.
     View { aval: Aval, buffer: usize, offset: usize, strides: Strides },
+    /// On a device, from a copy on the host.
+    Device(Device, Box<Place>),
     /// The values of all lanes of the `vmap` of this level.
     Lanes(u64, Box<Place>),
 }
@@ -38,7 +40,7 @@ enum Place {
 impl Spill {
     pub fn new(dir: &Path, values: &[Tensor]) -> Result<Spill> {
         let mut buffers = Vec::new();
-        let places = values.iter().map(|t| place(&t.bare(), &mut buffers)).collect();
+        let places = values.iter().map(|t| place(&t.bare(), &mut buffers)).collect::<Result<_>>()?;
         let lengths = buffers.iter().map(|b| b.slice::<u8>().len()).collect();
         Ok(Spill { file: Temporary::new(dir, &buffers)?, buffers: lengths, places })
     }
@@ -46,12 +48,12 @@ impl Spill {
     /// The values again, bit by bit.
     pub fn load(&self) -> Result<Vec<Tensor>> {
         let buffers = self.file.read(&self.buffers)?;
-        Ok(self.places.iter().map(|p| p.value(&buffers)).collect())
+        self.places.iter().map(|p| p.value(&buffers)).collect()
     }
 }
 
-fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Place {
-    match t.data() {
+fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Result<Place> {
+    Ok(match t.data() {
         Data::Strided(Strided { buffer, offset, strides }) => {
             let start = |b: &Buffer| b.slice::<u8>().as_ptr();
             let known = buffers.iter().position(|b| start(b) == start(buffer));
@@ -62,24 +64,26 @@ fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Place {
             let aval = Aval { dtype: t.dtype(), shape: t.node().shape.clone() };
             Place::View { aval, buffer: at, offset: *offset, strides: strides.clone() }
         }
+        Data::Placed(p) => Place::Device(p.device.clone(), Box::new(place(&t.host()?, buffers)?)),
         Data::Mapped(m) if m.value.node().deps.is_empty() => {
-            Place::Lanes(m.level, Box::new(place(&m.value, buffers)))
+            Place::Lanes(m.level, Box::new(place(&m.value, buffers)?))
         }
         _ => Place::Memory(t.clone()),
-    }
+    })
 }
 
 impl Place {
-    fn value(&self, buffers: &[Buffer]) -> Tensor {
-        match self {
+    fn value(&self, buffers: &[Buffer]) -> Result<Tensor> {
+        Ok(match self {
             Place::Memory(t) => t.clone(),
-            Place::Lanes(level, all) => mapped(all.value(buffers), *level),
+            Place::Device(device, copy) => copy.value(buffers)?.try_to(device)?,
+            Place::Lanes(level, all) => mapped(all.value(buffers)?, *level),
             Place::View { aval, buffer, offset, strides } => {
                 let (buffer, strides) = (buffers[*buffer].clone(), strides.clone());
                 let data = Data::Strided(Strided { buffer, offset: *offset, strides });
                 Tensor::new(aval.dtype, aval.shape.clone(), data)
             }
-        }
+        })
     }
 }
 

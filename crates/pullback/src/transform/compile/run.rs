@@ -1,12 +1,12 @@
 //! A compiled graph as an operation: the plan where values are known, the operations where a transform looks on.
 
-use crate::backend::{Executor, Profile, host};
+use crate::backend::{self, Executor, Profile, host};
 use crate::error::Result;
 use crate::graph::{Graph, Statistics, trace_leaves};
 use crate::ops::Aval;
 use crate::opt::{Options, Report, lowered, traced};
 use crate::tape::{detects_anomaly, is_ambient, outside_of_scopes, pull_through};
-use crate::tensor::{Block, BlockAt, Link, Tensor, bind_block, replay};
+use crate::tensor::{Block, BlockAt, Data, Device, Link, Tensor, bind_block, replay};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -30,6 +30,9 @@ pub(super) struct Compiled {
     optimised: Graph,
     report: Report,
     plan: Box<dyn Executor>,
+    /// Plans for other devices than the host, made when a value there is met.
+    elsewhere: Mutex<Vec<(Device, Arc<dyn Executor>)>>,
+    donated: Vec<usize>,
     options: Options,
     pullbacks: Mutex<HashMap<Pattern, Pullback>>,
     itself: Weak<Compiled>,
@@ -53,6 +56,8 @@ impl Compiled {
             optimised,
             report,
             plan,
+            elsewhere: Mutex::default(),
+            donated: donated.to_vec(),
             options: options.clone(),
             pullbacks: Mutex::default(),
             itself: itself.clone(),
@@ -94,15 +99,41 @@ impl Compiled {
 
     pub fn apply(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
         if inputs.iter().all(|t| is_plain(t)) {
-            return self.plan.run(inputs);
+            return self.run(inputs);
         }
         bind_block(self.block(), inputs)
+    }
+
+    /// Runs the graph where its inputs are.
+    fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
+        match device(inputs.iter().copied()) {
+            None => self.plan.run(inputs),
+            Some(device) => self.plan_on(&device)?.run(inputs),
+        }
+    }
+
+    /// The plan for a device other than the host.
+    fn plan_on(&self, device: &Device) -> Result<Arc<dyn Executor>> {
+        let plans = || self.elsewhere.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some((_, plan)) = plans().iter().find(|(d, _)| d == device) {
+            return Ok(plan.clone());
+        }
+        let (backend, options) =
+            (backend::of(device), Options { differentiable: false, ..self.options.clone() });
+        let (optimised, mut report) = self.graph.optimize_with(&options);
+        let plan: Arc<dyn Executor> =
+            backend.compile(&lowered(&optimised, backend, &mut report), &self.donated)?.into();
+        plans().push((device.clone(), plan.clone()));
+        Ok(plan)
     }
 
     /// [`apply`](Compiled::apply) to inputs that are handed over.
     pub fn apply_owned(&self, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
         if inputs.iter().all(is_plain) {
-            return self.plan.run_owned(inputs);
+            return match device(inputs.iter()) {
+                None => self.plan.run_owned(inputs),
+                Some(device) => self.plan_on(&device)?.run_owned(inputs),
+            };
         }
         bind_block(self.block(), &inputs.iter().collect::<Vec<_>>())
     }
@@ -144,6 +175,11 @@ impl Compiled {
     }
 }
 
+/// The device that one of these is on, unless it is the host.
+fn device<'a>(mut inputs: impl Iterator<Item = &'a Tensor>) -> Option<Device> {
+    inputs.find(|t| matches!(t.data(), Data::Placed(_))).map(Tensor::device)
+}
+
 /// Whether no transform looks on: nothing has to be recorded.
 fn is_plain(t: &Tensor) -> bool {
     t.data().frame() == 0 && t.node().deps.is_empty()
@@ -162,7 +198,7 @@ impl Block for Compiled {
     /// Under a transform the body is what it is made of; so a traced one is traced in place, and optimised with what is around it.
     fn expand(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
         match x.iter().all(is_plain) {
-            true => self.plan.run(&x.iter().collect::<Vec<_>>()),
+            true => self.run(&x.iter().collect::<Vec<_>>()),
             false => self.graph.eval(x),
         }
     }

@@ -31,7 +31,7 @@ pub(super) fn run_group(group: &Group, x: &[Tensor]) -> Vec<Tensor> {
     let mut data: Vec<Data> = types.iter().map(|_| Data::Gone).collect();
     let mut outputs: Vec<Output> =
         types.iter().zip(&mut data).map(|(t, d)| Output::new(&t.shape, d)).collect();
-    let values: Vec<Value> = x.iter().map(|t| t.concrete().unwrap()).collect();
+    let values: Vec<Value> = x.iter().map(|t| t.value()).collect();
     group.program.run(&values, &mut outputs);
     types.iter().zip(data).map(|(t, d)| Tensor::new(t.dtype, t.shape.clone(), d)).collect()
 }
