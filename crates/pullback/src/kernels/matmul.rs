@@ -8,6 +8,7 @@ mod small;
 mod vector;
 
 use super::compute::Compute;
+use super::in_rows::InRows;
 use super::movement::{self, Target};
 use super::parallel::{self, Disjoint};
 use super::scratch::{filled, with_scratch};
@@ -244,36 +245,24 @@ fn prepare<T: Pod + Send + Sync>(
     }
 }
 
-impl<T: Pod + Send + Sync> Prepared<'_, T> {
-    /// How many rows there are, those of all matrices of the batch together.
-    pub fn rows(&self) -> usize {
+impl<T: Pod + Send + Sync> InRows<T> for Prepared<'_, T> {
+    fn rows(&self) -> usize {
         self.batch.len() * self.dims.m
     }
 
-    pub fn columns(&self) -> usize {
+    fn columns(&self) -> usize {
         self.dims.n
     }
 
-    /// How many elements there are.
-    pub fn len(&self) -> usize {
-        self.rows() * self.columns()
-    }
-
-    /// Multiply-adds for an element.
-    pub fn depth(&self) -> usize {
+    fn depth(&self) -> usize {
         self.dims.k
     }
 
-    /// Where rows may be cut: at multiples of this.
-    pub fn unit(&self) -> usize {
+    fn unit(&self) -> usize {
         if self.batch.len() > 1 { self.dims.m } else { unit(self.panel.min(self.dims.n)) }
     }
 
-    /// Computes some whole rows, from one [unit](Prepared::unit) to another or to the end, into their place of an array of all.
-    ///
-    /// # Safety
-    /// The array has all elements of the product, and nobody else uses those rows.
-    pub unsafe fn compute(&self, rows: Range<usize>, out: Target<T>) {
+    unsafe fn compute(&self, rows: Range<usize>, out: Target<T>) {
         let m = self.dims.m;
         self.batch.walk(rows.start / m..rows.end.div_ceil(m), |i, at| {
             let rows = rows.start.max(i * m) - i * m..rows.end.min((i + 1) * m) - i * m;
@@ -286,6 +275,34 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
         });
     }
 
+    fn all(&self, out: &mut [T]) {
+        let (panels, target) = (self.panels(), Target::new(out));
+        let Dims { m, n, .. } = self.dims;
+        let (work, threads) = (self.dims.work(), parallel::num_threads());
+        if work < 2 * GRAIN || self.batch.len() >= 2 * threads {
+            return parallel::split(self.batch.len(), GRAIN.div_ceil(work), 1, |part| {
+                // SAFETY: each matrix of the batch has its own part of the output.
+                unsafe { self.compute(part.start * m..part.end * m, target) };
+            });
+        }
+        // Every piece packs its panel again, so there are two for each thread and not many.
+        let rows = (2 * threads).div_ceil(panels).min(m / unit(self.panel.min(n))).max(1);
+        let grain = GRAIN.div_ceil(work / (panels * rows)).max(1);
+        let part = |k: usize| m * k / rows..m * (k + 1) / rows;
+        self.batch.walk(0..self.batch.len(), |i, at| {
+            self.factors(at, |factors| {
+                parallel::split(panels * rows, grain, 1, |pieces| {
+                    // SAFETY: pieces are disjoint parts of the output.
+                    pieces.for_each(|p| unsafe {
+                        self.piece(i, factors, part(p / panels), p % panels, target)
+                    });
+                });
+            });
+        });
+    }
+}
+
+impl<T: Pod + Send + Sync> Prepared<'_, T> {
     fn panels(&self) -> usize {
         self.dims.n.div_ceil(self.panel)
     }
@@ -335,33 +352,6 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
             let a = a.skip(rows.start, 0);
             (self.piece)(Dims { m: rows.len(), n: columns.len(), k }, a, b, out, first as isize, n);
         }
-    }
-
-    /// Computes all, on several threads if that is worth it.
-    pub fn all(&self, out: &mut [T]) {
-        let (panels, target) = (self.panels(), Target::new(out));
-        let Dims { m, n, .. } = self.dims;
-        let (work, threads) = (self.dims.work(), parallel::num_threads());
-        if work < 2 * GRAIN || self.batch.len() >= 2 * threads {
-            return parallel::split(self.batch.len(), GRAIN.div_ceil(work), 1, |part| {
-                // SAFETY: each matrix of the batch has its own part of the output.
-                unsafe { self.compute(part.start * m..part.end * m, target) };
-            });
-        }
-        // Every piece packs its panel again, so there are two for each thread and not many.
-        let rows = (2 * threads).div_ceil(panels).min(m / unit(self.panel.min(n))).max(1);
-        let grain = GRAIN.div_ceil(work / (panels * rows)).max(1);
-        let part = |k: usize| m * k / rows..m * (k + 1) / rows;
-        self.batch.walk(0..self.batch.len(), |i, at| {
-            self.factors(at, |factors| {
-                parallel::split(panels * rows, grain, 1, |pieces| {
-                    // SAFETY: pieces are disjoint parts of the output.
-                    pieces.for_each(|p| unsafe {
-                        self.piece(i, factors, part(p / panels), p % panels, target)
-                    });
-                });
-            });
-        });
     }
 }
 

@@ -7,6 +7,7 @@ pub(crate) mod compute;
 pub(crate) mod cost;
 pub(crate) mod dispatch;
 pub(crate) mod element;
+pub(crate) mod in_rows;
 pub(crate) mod isa;
 pub(crate) mod lane;
 pub(crate) mod map;

@@ -27,6 +27,8 @@ fn columns_fold(a: &Tensor, b: &Tensor) -> bool {
 impl Primitive for Dot {
     const NAME: &'static str = "matmul";
     const ARITY: Option<usize> = Some(2);
+    const CONTRACTION: bool = true;
+    const JOINED: Option<&'static str> = Some("matmul+fused");
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (a, b, r) = (x[0].shape, x[1].shape, x[0].shape.len());
@@ -47,6 +49,13 @@ impl Primitive for Dot {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_number!(x[0].dtype, T => matmul::matmul::<T>(x[0].view(), x[1].view(), out.fill()));
         Ok(())
+    }
+
+    fn in_rows(&self, x: &[Value], f: &mut dyn FnMut(RowKernel)) {
+        match x[0].dtype {
+            DType::F32 => matmul::prepared(x[0].view(), x[1].view(), |p| f(RowKernel::F32(p))),
+            _ => matmul::prepared(x[0].view(), x[1].view(), |p| f(RowKernel::F64(p))),
+        }
     }
 
     fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 {

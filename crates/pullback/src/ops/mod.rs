@@ -29,6 +29,7 @@ pub(crate) use {
 
 use crate::DType;
 use crate::error::Result;
+use crate::kernels::in_rows::RowKernel;
 use crate::shape::Shape;
 use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
 use crate::tensor::{Block, Layout, Output, Tensor, Value, bind};
@@ -95,11 +96,31 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     /// a [`view`](Primitive::view) of every row-major input.
     const VIEW: bool = false;
 
+    /// Whether it multiplies elements and adds the products along axes, as a matrix product does. Of all operations these cost the most: a
+    /// checkpoint may keep their results.
+    const CONTRACTION: bool = false;
+
+    /// The name of its kernel joined with what is done to its result, if [`in_rows`](Primitive::in_rows) makes that some rows at a time.
+    const JOINED: Option<&'static str> = None;
+
+    /// Whether each element of the result depends on a whole row of the operands, which have the shape of the result.
+    const ROWWISE: bool = false;
+
     /// The type of the result. All errors about arguments are found here.
     fn infer(&self, x: &[Arg]) -> Result<Aval>;
 
     /// Computes the result. Fails only on what `infer` could not see: values.
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()>;
+
+    /// Lets `f` have the kernel for these operands of f32 or f64, none of them empty, as one that makes the result some rows at a time.
+    fn in_rows(&self, _x: &[Value], _f: &mut dyn FnMut(RowKernel)) {
+        unreachable!("{} does not make its result in rows", Self::NAME)
+    }
+
+    /// Which reduction it is of its one operand, and over which axes, which are dropped; `None` if it is not one.
+    fn reduction(&self) -> Option<(Reduction, &[usize])> {
+        None
+    }
 
     /// The result as another view of the input's elements, of which the shape and layout are given. `None` where the elements have to
     /// be moved or computed.
@@ -254,6 +275,11 @@ macro_rules! primitives {
             pub fn is_view(&self) -> bool { match self { $(Op::$P(_) => $P::VIEW,)* _ => false } }
             pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
             pub fn overwrites(&self, input: usize, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(input, dtype),)* _ => false } }
+            pub fn is_contraction(&self) -> bool { match self { $(Op::$P(_) => $P::CONTRACTION,)* _ => false } }
+            pub fn is_rowwise(&self) -> bool { match self { $(Op::$P(_) => $P::ROWWISE,)* _ => false } }
+            pub fn joined_name(&self) -> Option<&'static str> { match self { $(Op::$P(_) => $P::JOINED,)* _ => None } }
+            pub fn in_rows(&self, x: &[Value], f: &mut dyn FnMut(RowKernel)) { match self { $(Op::$P(p) => p.in_rows(x, f),)* _ => several() } }
+            pub fn reduction(&self) -> Option<(Reduction, &[usize])> { match self { $(Op::$P(p) => p.reduction(),)* _ => None } }
             pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
             pub fn formula(&self, x: &[Tensor]) -> Option<Tensor> { match self { $(Op::$P(p) => p.formula(x),)* _ => None } }
             pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }

@@ -39,6 +39,14 @@ fn spread(g: &Tensor, axes: &[usize], full: &Shape) -> Tensor {
     g.reshape_to(&full.with_ones(axes)).broadcast_to(full)
 }
 
+/// How the elements of a reduction are combined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reduction {
+    Sum,
+    Max,
+    Min,
+}
+
 /// Sum. Integers and truth values are summed as i64.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Sum {
@@ -79,6 +87,10 @@ impl Primitive for Sum {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
+    }
+
+    fn reduction(&self) -> Option<(Reduction, &[usize])> {
+        Some((Reduction::Sum, &self.axes))
     }
 
     fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
@@ -145,11 +157,15 @@ macro_rules! extremes {
                 Ok(bind(Sum { axes: self.axes.clone() }, &[&t.gate(won)])? / count)
             }
 
-            fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all($P { axes: behind_lanes(&self.axes) }, x, n))
-    }
+            fn reduction(&self) -> Option<(Reduction, &[usize])> {
+                Some((Reduction::$P, &self.axes))
+            }
 
-    fn samples() -> Vec<Sample> {
+            fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+                Some(Lane::bind_all($P { axes: behind_lanes(&self.axes) }, x, n))
+            }
+
+            fn samples() -> Vec<Sample> {
                 let of = |axes: &[usize], s: &[usize]| Sample::new($P { axes: axes.into() }, [Draw::new(Domain::any, s)]);
                 vec![of(&[0], &[3, 3]), of(&[1], &[3, 3]), of(&[0, 2], &[2, 3, 2]), of(&[], &[3])]
             }

@@ -36,6 +36,7 @@ pub(crate) struct Softmax;
 
 impl Primitive for Softmax {
     const NAME: &'static str = "softmax";
+    const ROWWISE: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -76,6 +77,7 @@ pub(crate) struct SoftmaxPullback;
 
 impl Primitive for SoftmaxPullback {
     const NAME: &'static str = "softmax_pullback";
+    const ROWWISE: bool = true;
     const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
@@ -118,6 +120,7 @@ pub(crate) struct LogSoftmax;
 
 impl Primitive for LogSoftmax {
     const NAME: &'static str = "log_softmax";
+    const ROWWISE: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -157,6 +160,7 @@ pub(crate) struct LogSoftmaxPullback;
 
 impl Primitive for LogSoftmaxPullback {
     const NAME: &'static str = "log_softmax_pullback";
+    const ROWWISE: bool = true;
     const ARITY: Option<usize> = Some(2);
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {

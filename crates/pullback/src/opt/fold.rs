@@ -43,15 +43,12 @@ fn evaluate(step: &Step, args: &[&Tensor]) -> Option<Tensor> {
         let value = constant::compact(&value).unwrap_or(value);
         return Some(constant::resized(&value, shape.clone()));
     }
-    let stays_one = splats && (step.op.is_view() || (reduces(&step.op) && step.avals[0].dtype.is_float()));
+    // Reductions do not loop over a repeated element.
+    let stays_one =
+        splats && (step.op.is_view() || (step.op.reduction().is_some() && step.avals[0].dtype.is_float()));
     if shape.numel() > SMALL && !stays_one {
         return None;
     }
     let value = bind(step.op.clone(), args).ok()?;
     Some(constant::compact(&value).unwrap_or(value))
-}
-
-/// The reductions that do not loop over a repeated element.
-fn reduces(op: &Op) -> bool {
-    matches!(op, Op::Sum(_) | Op::Max(_) | Op::Min(_))
 }

@@ -1,18 +1,20 @@
-//! Epilogues: what is done with every element of a matrix product alone is done while its rows are still in cache.
+//! Epilogues: what is done with every element of a matrix product alone is done while its rows are still in cache; likewise for any
+//! operation that [makes its result in rows](crate::ops::Primitive::in_rows).
 //!
-//! A product whose only reader is an elementwise operation or a fused group becomes one kernel with it. The product is written to
+//! Such an operation whose only reader is an elementwise operation or a fused group becomes one kernel with it. Its result is written to
 //! where one of the group's results will be, some rows at a time, and the group follows over these rows.
 
 use super::Plan;
-use super::fused::layout::is_rowwise;
 use super::fused::{Group, Lead};
 use super::work::{Kernel, Program, Work};
 use crate::graph::lower::Root;
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::{Op, is_row_major};
 
-/// A matrix product with what is done to its elements. The operands of the kernel are the factors, and then what else the group reads.
-pub(super) struct Product {
+/// An operation with what is done to the elements of its result. The operands of the kernel are those of the operation, and then what else
+/// the group reads.
+pub(super) struct Joined {
+    pub name: &'static str,
     pub op: Op,
     pub group: Group,
     pub lead: Lead,
@@ -20,24 +22,24 @@ pub(super) struct Product {
     pub operations: u64,
 }
 
-impl Product {
-    /// Whether a result may take the memory of an operand. The factors are read to the end, and the product is in the way of others.
+impl Joined {
+    /// Whether a result may take the memory of an operand. Those of the operation are read to the end, and its result is in the way of others.
     pub fn overwrites(&self, result: usize, operand: usize) -> bool {
         result != self.lead.output
-            && operand >= 2
-            && self.group.program.may_share(result, self.lead.place(operand - 2))
+            && operand >= self.lead.operands
+            && self.group.program.may_share(result, self.lead.place(operand - self.lead.operands))
     }
 }
 
 impl Plan {
-    /// How many products were joined with what follows them.
+    /// How many operations were joined with what follows them.
     pub fn epilogues(&self) -> usize {
-        self.program.kernels.iter().filter(|k| matches!(k.work, Work::Product(_))).count()
+        self.program.kernels.iter().filter(|k| matches!(k.work, Work::Joined(_))).count()
     }
 }
 
 impl Program {
-    /// Joins products with the kernels that read them.
+    /// Joins operations that make their results in rows with the kernels that read these.
     pub fn join_epilogues(&mut self) {
         let mut readers = vec![Vec::new(); self.registers.len()];
         for (k, kernel) in self.kernels.iter().enumerate() {
@@ -48,31 +50,32 @@ impl Program {
         for at in 0..self.kernels.len() {
             let kernel = &self.kernels[at];
             let r = kernel.results.start;
-            let (Work::Op(op @ Op::Dot(_)), [reader]) = (&kernel.work, readers[r].as_slice()) else {
-                continue;
-            };
+            let (Work::Op(op), [reader]) = (&kernel.work, readers[r].as_slice()) else { continue };
+            let Some(name) = op.joined_name() else { continue };
             let empty = kernel.operands.iter().any(|o| o.aval.shape.numel() == 0);
             if escaping[r] || empty {
                 continue;
             }
-            let Some((group, lead)) = self.epilogue(&self.kernels[*reader], r) else { continue };
+            let Some((group, lead)) = self.epilogue(&self.kernels[*reader], r, kernel.operands.len()) else {
+                continue;
+            };
             let operations = 1 + matches!(self.kernels[*reader].work, Work::Fused(_)) as u64;
-            let product = Product { op: op.clone(), group, lead, operations };
+            let joined = Joined { name, op: op.clone(), group, lead, operations };
             let mut operands = kernel.operands.clone();
             let rest = self.kernels[*reader].operands.iter().enumerate();
-            operands.extend(rest.filter(|(k, _)| *k != product.lead.input).map(|(_, o)| o.clone()));
-            let joined = &mut self.kernels[*reader];
-            (joined.work, joined.operands) = (Work::Product(Box::new(product)), operands);
+            operands.extend(rest.filter(|(k, _)| *k != joined.lead.input).map(|(_, o)| o.clone()));
+            let kernel = &mut self.kernels[*reader];
+            (kernel.work, kernel.operands) = (Work::Joined(Box::new(joined)), operands);
             gone.push(r);
         }
         self.drop_writers(&gone);
     }
 
-    /// The kernel as a group that can follow the product in register `r`.
-    fn epilogue(&self, kernel: &Kernel, r: usize) -> Option<(Group, Lead)> {
+    /// The kernel as a group that can follow an operation of so many operands, whose result is in register `r`.
+    fn epilogue(&self, kernel: &Kernel, r: usize, operands: usize) -> Option<(Group, Lead)> {
         let input = kernel.operands.iter().position(|o| o.root == Root::Register(r))?;
         let operand = &kernel.operands[input];
-        // The product may be seen in another shape, but in its own order.
+        // The result may be seen in another shape, but in its own order.
         let window = operand.window.map(|w| &self.windows[w]);
         if window.is_some_and(|w| w.offset != 0 || !is_row_major(&operand.aval.shape, &w.strides)) {
             return None;
@@ -80,11 +83,11 @@ impl Program {
         let group = match &kernel.work {
             Work::Fused(group) => group.clone(),
             // Its kernel adds in another order than a group does.
-            Work::Op(op) if is_rowwise(op) => return None,
+            Work::Op(op) if op.is_rowwise() => return None,
             Work::Op(op) => Group::new(self.alone(op, kernel).into()).ok()?,
             _ => return None,
         };
-        let lead = group.program.lead(input)?;
+        let lead = group.program.lead(input, operands)?;
         Some((group, lead))
     }
 

@@ -168,7 +168,7 @@ impl Plan {
                 }
                 self.put(r, data, unused, frame, given);
             }
-            Work::Fused(_) | Work::Product(_) => {
+            Work::Fused(_) | Work::Joined(_) => {
                 let shapes = &self.program.registers[kernel.results.clone()];
                 let mut made: SmallVec<[Data; 4]> = kernel.results.clone().map(|_| Data::Gone).collect();
                 let mut outs: SmallVec<[Output; 4]> = kernel
@@ -181,7 +181,7 @@ impl Plan {
                 let x: SmallVec<[Value; 8]> =
                     kernel.operands.iter().map(|o| from.value(o, &frame.values)).collect();
                 match &kernel.work {
-                    Work::Product(p) => p.group.program.run_on_product(&p.lead, &x, &mut outs),
+                    Work::Joined(j) => j.group.program.run_after(&j.op, &j.lead, &x, &mut outs),
                     Work::Fused(group) => group.program.run(&x, &mut outs),
                     _ => unreachable!("these are the kernels that run programs"),
                 }

@@ -1,7 +1,7 @@
 //! What the kernels of a plan do.
 
 use super::control::{CondPlan, ScanPlan};
-use super::epilogue::Product;
+use super::epilogue::Joined;
 use super::fused::Group;
 use crate::DType;
 use crate::graph::statistics::Costs;
@@ -19,8 +19,8 @@ pub(super) enum Work {
     Scan(Box<ScanPlan>),
     Cond(Box<CondPlan>),
     Fused(Group),
-    /// A matrix product, and what is done with its elements.
-    Product(Box<Product>),
+    /// An operation, and what is done with the elements of its result.
+    Joined(Box<Joined>),
     /// A function of which nothing is known: it is called.
     Block(Arc<dyn Block>),
 }
@@ -32,7 +32,7 @@ impl Work {
             Work::Scan(_) => "scan",
             Work::Cond(_) => "cond",
             Work::Fused(_) => "fused",
-            Work::Product(_) => "matmul+fused",
+            Work::Joined(joined) => joined.name,
             Work::Block(block) => block.name(),
         }
     }
@@ -42,7 +42,7 @@ impl Work {
         match self {
             Work::Op(op) => op.overwrites(operand, dtype),
             Work::Fused(group) => group.program.may_share(result, operand),
-            Work::Product(product) => product.overwrites(result, operand),
+            Work::Joined(joined) => joined.overwrites(result, operand),
             Work::Scan(_) | Work::Cond(_) | Work::Block(_) => false,
         }
     }
@@ -61,7 +61,7 @@ impl lower::Work for Work {
 
     fn scratch(&self) -> usize {
         match self {
-            Work::Op(_) | Work::Fused(_) | Work::Product(_) | Work::Block(_) => 0,
+            Work::Op(_) | Work::Fused(_) | Work::Joined(_) | Work::Block(_) => 0,
             Work::Scan(scan) => scan.scratch(),
             Work::Cond(cond) => cond.then.storage.peak.max(cond.otherwise.storage.peak),
         }
@@ -74,11 +74,11 @@ impl Costs for Work {
             Work::Op(op) => own.with_flops(op.flops(x, y[0])),
             Work::Block(_) => own,
             Work::Fused(group) => own.around(group.body.cost()),
-            Work::Product(product) => {
-                let factors = product.op.flops(&x[..2], y[product.lead.output]);
-                let inside = product.group.body.cost();
-                let operations = product.operations + inside.operations;
-                Statistics { operations, ..own.with_flops(factors + inside.flops) }
+            Work::Joined(joined) => {
+                let first = joined.op.flops(&x[..joined.lead.operands], y[joined.lead.output]);
+                let inside = joined.group.body.cost();
+                let operations = joined.operations + inside.operations;
+                Statistics { operations, ..own.with_flops(first + inside.flops) }
             }
             Work::Scan(scan) => scan.body.program.cost().repeated(scan.steps.len()),
             Work::Cond(cond) => cond.then.program.cost().or(cond.otherwise.program.cost()),

@@ -20,7 +20,7 @@ pub enum Policy {
     Everything,
     /// Nothing: as [`checkpoint`](crate::checkpoint).
     Nothing,
-    /// The results of products of matrices, which cost the most to compute.
+    /// The results of products of matrices and other contractions, which cost the most to compute.
     Products,
     /// The values that were given one of these names by [`name`].
     Named(&'static [&'static str]),
@@ -127,7 +127,7 @@ fn keeping<X: Tree, Y: Tree>(
 
 /// The steps of a graph whose results a policy keeps.
 fn saved(graph: &Graph, policy: Policy) -> Vec<usize> {
-    let is_product = |k: usize| matches!(graph.steps[k].op, Op::Dot(_));
+    let is_product = |k: usize| graph.steps[k].op.is_contraction();
     let named = |k: usize, names: &[&str]| {
         graph.names.iter().any(|(n, at)| *at == Ref::Step(k, 0) && names.contains(&&**n))
     };

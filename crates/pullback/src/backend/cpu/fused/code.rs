@@ -5,9 +5,10 @@
 
 use super::Real;
 use super::function::{Both, Loops};
-use super::layout::{Fold, Level};
+use super::layout::Level;
 use super::lower::{Id, Load, Node, Output, Reach, Sink, Values};
 use crate::graph::operands::Shift;
+use crate::ops::Reduction;
 
 /// One instruction.
 pub(super) struct Instruction<F: 'static> {
@@ -55,7 +56,7 @@ pub(super) enum Action<F: 'static> {
     Map(Loops<F>),
     /// Two functions of one argument: the first to `to`, and the second to this slot.
     Pair(Both<F>, Id),
-    Fold(Fold),
+    Fold(Reduction),
     Spread,
     /// One of the shifts of the program.
     Shift(usize),
@@ -98,7 +99,7 @@ pub(super) struct Shifted {
 
 /// A reduction that goes on from tile to tile.
 pub(super) struct Accumulator {
-    pub fold: Fold,
+    pub fold: Reduction,
     pub to: Level,
     pub output: usize,
     /// The level of what is reduced.

@@ -3,11 +3,12 @@
 use super::code::{Action, Code, Place};
 use super::function::Loops;
 use super::geometry::Geometry;
-use super::layout::{Fold, Level};
+use super::layout::Level;
 use super::lower::Reach;
 use super::{AnyCode, Real};
 use crate::graph::fault::{Fault, planted};
 use crate::graph::operands::{Axis, Exact};
+use crate::ops::Reduction;
 
 /// A program, with the fault that there is.
 pub(super) fn in_program(code: &mut AnyCode, geometry: &mut Geometry) {
@@ -78,10 +79,10 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
             code.tile.iter().position(|i| whole(&i.action)).map(|k| code.tile.remove(k));
         }
         Fault::WrongReduction => {
-            code.accumulators.iter_mut().for_each(|a| a.fold = Fold::Max);
+            code.accumulators.iter_mut().for_each(|a| a.fold = Reduction::Max);
             for i in &mut code.tile {
                 if let Action::Fold(fold) = &mut i.action {
-                    *fold = Fold::Max;
+                    *fold = Reduction::Max;
                 }
             }
         }

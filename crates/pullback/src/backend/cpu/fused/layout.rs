@@ -31,31 +31,6 @@ pub(crate) enum Level {
     Total,
 }
 
-/// How the elements of a reduction are combined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fold {
-    Sum,
-    Max,
-    Min,
-}
-
-impl Fold {
-    pub fn of(op: &Op) -> Option<(Fold, &[usize])> {
-        match op {
-            Op::Sum(r) => Some((Fold::Sum, &r.axes)),
-            Op::Max(r) => Some((Fold::Max, &r.axes)),
-            Op::Min(r) => Some((Fold::Min, &r.axes)),
-            _ => None,
-        }
-    }
-}
-
-/// Whether each element of the result depends on a whole row: what a group computes by reductions of its own. Its rows are those of the
-/// group, and each lies whole in a tile.
-pub(crate) fn is_rowwise(op: &Op) -> bool {
-    matches!(op, Op::Softmax(_) | Op::SoftmaxPullback(_) | Op::LogSoftmax(_) | Op::LogSoftmaxPullback(_))
-}
-
 /// The shape of a group, and where each of its operations belongs.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
@@ -107,8 +82,8 @@ pub(crate) fn is_member(graph: &Graph, step: usize) -> bool {
             // Between truth and number, which are the same here.
             Op::Cast(c) => (c.to == DType::Bool) != (inputs().all(|a| a.dtype == DType::Bool)),
             Op::Clamp(_) => true,
-            op if is_rowwise(op) => true,
-            op => Function::of(op).is_some() || (Fold::of(op).is_some() && step.avals[0].dtype.is_float()),
+            op if op.is_rowwise() => true,
+            op => Function::of(op).is_some() || (op.reduction().is_some() && step.avals[0].dtype.is_float()),
         }
 }
 
@@ -130,7 +105,7 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
     let steps = || members.iter().map(|&m| &graph.steps[m]);
 
     let dtype = dtype(graph, members)?;
-    let size = |k: usize| match Fold::of(&graph.steps[members[k]].op) {
+    let size = |k: usize| match graph.steps[members[k]].op.reduction() {
         Some(_) => operands(k)[0].1.len(),
         None => graph.steps[members[k]].avals[0].shape.numel(),
     };
@@ -142,7 +117,7 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
         if size(k) != n {
             continue;
         }
-        if let Some((_, axes)) = Fold::of(&step.op) {
+        if let Some((_, axes)) = step.op.reduction() {
             let fits = match reduced(&graph.aval(step.args[0]).shape, axes)? {
                 Reduced::Trailing(c) | Reduced::Leading(c) => agree(c),
                 Reduced::All => !used[k] || agree(n),
@@ -151,7 +126,7 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
                 return None;
             }
         }
-        if is_rowwise(&step.op) && !step.avals[0].shape.last().is_some_and(|&c| agree(c)) {
+        if step.op.is_rowwise() && !step.avals[0].shape.last().is_some_and(|&c| agree(c)) {
             return None;
         }
         for (base, view) in operands(k) {
@@ -180,7 +155,7 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
     for (k, step) in steps().enumerate() {
         let own = match size(k) {
             s if s == n => Level::Full,
-            _ if is_rowwise(&step.op) => return None,
+            _ if step.op.is_rowwise() => return None,
             s if s == rows => Level::Row,
             _ => return None,
         };
@@ -196,7 +171,7 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
                 return None;
             }
         }
-        let level = match Fold::of(&step.op) {
+        let level = match step.op.reduction() {
             None => own,
             Some((_, axes)) => match (reduced(&graph.aval(step.args[0]).shape, axes)?, own) {
                 (Reduced::Trailing(_), Level::Full) => Level::Row,
@@ -206,8 +181,8 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
                 _ => return None,
             },
         };
-        whole |= used[k] && level == Level::Row && Fold::of(&step.op).is_some();
-        whole |= is_rowwise(&step.op);
+        whole |= used[k] && level == Level::Row && step.op.reduction().is_some();
+        whole |= step.op.is_rowwise();
         levels.push(level);
     }
     let shifted = false;
@@ -222,11 +197,11 @@ fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layo
     let (mut least, mut most) = (usize::MAX, 1);
     for &m in members {
         let step = &graph.steps[m];
-        let fold = Fold::of(&step.op);
+        let fold = step.op.reduction();
         let size = if fold.is_some() { operands[m][0].1.len() } else { step.avals[0].shape.numel() };
         (least, most) = (least.min(size), most.max(size));
         // A row has to lie in one tile, and there is only one here, which all tiles have their parts of.
-        if is_rowwise(&step.op) {
+        if step.op.is_rowwise() {
             return None;
         }
         // What is reduced is complete only at the end.

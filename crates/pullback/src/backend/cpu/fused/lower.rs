@@ -6,12 +6,12 @@
 
 use super::Real;
 use super::function::Function;
-use super::layout::{Fold, Layout, Level, is_rowwise};
+use super::layout::{Layout, Level};
 use crate::DType;
 use crate::graph::operands::repeated;
 use crate::graph::operands::{Exact, Operands, Shift, View};
 use crate::graph::{Graph, Ref};
-use crate::ops::Op;
+use crate::ops::{Op, Reduction};
 use smallvec::SmallVec;
 
 /// A value by its number.
@@ -24,7 +24,7 @@ pub(super) enum Node {
     Load(usize),
     Map(Function, [Id; 3]),
     /// The reduction of each row.
-    Fold(Fold, Id),
+    Fold(Reduction, Id),
     /// The same value on a higher level.
     Spread(Id),
     /// The same value at other places.
@@ -61,7 +61,7 @@ pub(super) enum Sink {
     /// Stored, for each element or each row.
     Store { truth: bool },
     /// Reduced to one number, for each column, or (in rows longer than a tile) for each row.
-    Fold(Fold, Level),
+    Fold(Reduction, Level),
 }
 
 /// An output of the group: a value, what becomes of it, on which level, and of how many elements.
@@ -110,7 +110,7 @@ pub(super) fn lower<F: Real>(
         float: std::marker::PhantomData,
     };
     let mut result: Vec<Id> = Vec::with_capacity(members.len());
-    let mut finals: Vec<Option<(Fold, Level)>> = Vec::with_capacity(members.len());
+    let mut finals: Vec<Option<(Reduction, Level)>> = Vec::with_capacity(members.len());
     let member = |at: Ref| match at {
         Ref::Step(k, 0) => members.binary_search(&k).ok(),
         _ => None,
@@ -141,8 +141,8 @@ pub(super) fn lower<F: Real>(
                 let above = values.map(Function::Maximum, &[x[0], low]);
                 values.map(Function::Minimum, &[above, high])
             }
-            (op, _) if is_rowwise(op) => values.rowwise(op, &x)?,
-            (op, level) => match Fold::of(op) {
+            (op, _) if op.is_rowwise() => values.rowwise(op, &x)?,
+            (op, level) => match op.reduction() {
                 None => values.map(Function::of(op)?, &x),
                 Some((fold, _)) if level == Level::Row && spans => {
                     let full = values.spread(x[0], Level::Full);
@@ -257,7 +257,7 @@ impl<F: Real> Values<F> {
         self.push(Node::Load(at), level)
     }
 
-    /// An [operation on whole rows](is_rowwise), by the formulas of its kernel.
+    /// An operation on [whole rows](crate::ops::Primitive::ROWWISE), by the formulas of its kernel.
     fn rowwise(&mut self, op: &Op, x: &[Id]) -> Option<Id> {
         use Function::*;
         let full: Vec<Id> = x.iter().map(|&x| self.spread(x, Level::Full)).collect();
@@ -267,10 +267,10 @@ impl<F: Real> Values<F> {
         };
         Some(match (op, &full[..]) {
             (Op::Softmax(_) | Op::LogSoftmax(_), &[x]) => {
-                let top = over_row(self, Fold::Max, x);
+                let top = over_row(self, Reduction::Max, x);
                 let below = self.map(Sub, &[x, top]);
                 let terms = self.map(Exp, &[below]);
-                let total = over_row(self, Fold::Sum, terms);
+                let total = over_row(self, Reduction::Sum, terms);
                 if let Op::Softmax(_) = op {
                     let factor = self.map(Recip, &[total]);
                     self.map(Mul, &[terms, factor])
@@ -281,12 +281,12 @@ impl<F: Real> Values<F> {
             }
             (Op::SoftmaxPullback(_), &[y, g]) => {
                 let terms = self.map(Mul, &[g, y]);
-                let centre = over_row(self, Fold::Sum, terms);
+                let centre = over_row(self, Reduction::Sum, terms);
                 let centred = self.map(Sub, &[g, centre]);
                 self.map(Mul, &[y, centred])
             }
             (Op::LogSoftmaxPullback(_), &[y, g]) => {
-                let total = over_row(self, Fold::Sum, g);
+                let total = over_row(self, Reduction::Sum, g);
                 let weights = self.map(Exp, &[y]);
                 let part = self.map(Mul, &[weights, total]);
                 self.map(Sub, &[g, part])

@@ -28,18 +28,18 @@ use crate::error::{Result, err};
 use crate::graph::operands::{moved, operands};
 use crate::graph::{Graph, Ref};
 use crate::kernels::dispatch::loop2_into_left;
+use crate::kernels::in_rows::{InRows, RowKernel};
 use crate::kernels::math::Float;
-use crate::kernels::matmul::{Native, Prepared, prepared};
 use crate::kernels::movement::Target;
 use crate::kernels::reduce;
-use crate::ops::{self, Aval};
+use crate::ops::{self, Aval, Op, Reduction};
 use crate::shape::Strides;
 use crate::tensor::{Output, Value};
 use ahead::Ahead;
 use bytemuck::Pod;
 use code::Code;
 use geometry::Geometry;
-use layout::{Fold, Level};
+use layout::Level;
 use lower::Reach;
 use smallvec::SmallVec;
 use std::cmp::Ordering;
@@ -49,37 +49,37 @@ use std::sync::Arc;
 /// The floats that programs compute with.
 pub(crate) trait Real: Float + Pod + Into<f64> {
     /// The reduction of nothing.
-    fn identity(fold: Fold) -> Self;
+    fn identity(fold: Reduction) -> Self;
     /// The reduction of all elements.
-    fn fold(fold: Fold, x: &[Self]) -> Self;
+    fn fold(fold: Reduction, x: &[Self]) -> Self;
     /// Joins each element of the second into the first.
-    fn merge(fold: Fold, into: &mut [Self], x: &[Self]);
+    fn merge(fold: Reduction, into: &mut [Self], x: &[Self]);
 }
 
 macro_rules! real {
     ($($F:ident)*) => {$(
         impl Real for $F {
-            fn identity(fold: Fold) -> $F {
+            fn identity(fold: Reduction) -> $F {
                 match fold {
-                    Fold::Sum => 0.0,
-                    Fold::Max => $F::NEG_INFINITY,
-                    Fold::Min => $F::INFINITY,
+                    Reduction::Sum => 0.0,
+                    Reduction::Max => $F::NEG_INFINITY,
+                    Reduction::Min => $F::INFINITY,
                 }
             }
 
-            fn fold(fold: Fold, x: &[$F]) -> $F {
+            fn fold(fold: Reduction, x: &[$F]) -> $F {
                 match fold {
-                    Fold::Sum => reduce::block::<$F, reduce::Sum>(x),
-                    Fold::Max => reduce::block::<$F, reduce::Max>(x),
-                    Fold::Min => reduce::block::<$F, reduce::Min>(x),
+                    Reduction::Sum => reduce::block::<$F, reduce::Sum>(x),
+                    Reduction::Max => reduce::block::<$F, reduce::Max>(x),
+                    Reduction::Min => reduce::block::<$F, reduce::Min>(x),
                 }
             }
 
-            fn merge(fold: Fold, into: &mut [$F], x: &[$F]) {
+            fn merge(fold: Reduction, into: &mut [$F], x: &[$F]) {
                 match fold {
-                    Fold::Sum => loop2_into_left::<ops::Add, $F>(into, x),
-                    Fold::Max => loop2_into_left::<ops::Maximum, $F>(into, x),
-                    Fold::Min => loop2_into_left::<ops::Minimum, $F>(into, x),
+                    Reduction::Sum => loop2_into_left::<ops::Add, $F>(into, x),
+                    Reduction::Max => loop2_into_left::<ops::Maximum, $F>(into, x),
+                    Reduction::Min => loop2_into_left::<ops::Minimum, $F>(into, x),
                 }
             }
         }
@@ -175,8 +175,8 @@ impl Program {
             && reads.all(|l| l.reach == Reach::Full && !l.beyond && l.view.is_whole(shape))
     }
 
-    /// How this group can follow a matrix product that is one of its inputs, if it can: the product is made where a result will be.
-    pub fn lead(&self, input: usize) -> Option<Lead> {
+    /// How this group can follow a kernel of so many operands that makes one of its inputs, if it can: that is made where a result will be.
+    pub fn lead(&self, input: usize, operands: usize) -> Option<Lead> {
         let shifted = match &self.code {
             AnyCode::F32(c) => c.shifted,
             AnyCode::F64(c) => c.shifted,
@@ -186,7 +186,7 @@ impl Program {
             return None;
         }
         let output = (0..self.outputs.len()).find(|&o| self.may_share(o, input))?;
-        self.geometry.block_elements().map(|_| Lead { input, output })
+        self.geometry.block_elements().map(|_| Lead { input, output, operands })
     }
 
     /// Computes the outputs. One that takes the place of an input is one that it [may share](Program::may_share) memory with.
@@ -198,47 +198,46 @@ impl Program {
         unsafe { self.run_at(&sources, &memory, None) };
     }
 
-    /// [`run`](Program::run) on the product of the first two of `x`, and on the other inputs after them.
-    pub fn run_on_product<'a>(&'a self, lead: &Lead, x: &[Value<'a>], outputs: &mut [Output]) {
+    /// [`run`](Program::run) on the result of `op` of the first operands, and on the other inputs after them.
+    pub fn run_after<'a>(&'a self, op: &Op, lead: &Lead, x: &[Value<'a>], outputs: &mut [Output]) {
         let memory = self.memory(outputs);
-        let product = memory[lead.output];
+        let made = memory[lead.output];
         let source = |k: usize| match k.cmp(&lead.input) {
-            Ordering::Equal => Source { start: product, strides: &self.strides[k] },
-            Ordering::Less => self.source(k, &x[2 + k], 2 + k, outputs, &memory),
-            Ordering::Greater => self.source(k, &x[1 + k], 1 + k, outputs, &memory),
+            Ordering::Equal => Source { start: made, strides: &self.strides[k] },
+            Ordering::Less => self.source(k, &x[lead.operands + k], lead.operands + k, outputs, &memory),
+            Ordering::Greater => {
+                self.source(k, &x[lead.operands + k - 1], lead.operands + k - 1, outputs, &memory)
+            }
         };
         let sources: SmallVec<[Source; 8]> = (0..self.inputs.len()).map(source).collect();
-        match &self.code {
-            AnyCode::F32(_) => prepared::<f32>(x[0].view(), x[1].view(), |p| {
-                // SAFETY: as in `run`; the product has the type of the output that it takes the place of.
-                unsafe { self.follow(p, product.cast(), &sources, &memory) }
-            }),
-            AnyCode::F64(_) => prepared::<f64>(x[0].view(), x[1].view(), |p| {
-                // SAFETY: as above.
-                unsafe { self.follow(p, product.cast(), &sources, &memory) }
-            }),
-        }
+        op.in_rows(&x[..lead.operands], &mut |kernel| match kernel {
+            // SAFETY: as in `run`; the result has the type of the output that it takes the place of.
+            RowKernel::F32(k) => unsafe { self.follow(k, made.cast(), &sources, &memory) },
+            // SAFETY: as above.
+            RowKernel::F64(k) => unsafe { self.follow(k, made.cast(), &sources, &memory) },
+        });
     }
 
-    /// Makes the product, and the outputs from it.
+    /// Makes the result of a kernel, and the outputs from it.
     ///
     /// # Safety
-    /// As for [`run_at`](Program::run_at); the product goes to one of the outputs, and is read there.
-    unsafe fn follow<T: Native>(
+    /// As for [`run_at`](Program::run_at); the result goes to one of the outputs, and is read there.
+    unsafe fn follow<T: Copy + Send + Sync>(
         &self,
-        product: &Prepared<T>,
+        kernel: &dyn InRows<T>,
         to: *mut T,
         inputs: &[Source],
         outputs: &[*mut u8],
     ) {
         let target = Target::from(to);
         // SAFETY: each thread makes the rows that it then reads.
-        let make = |rows: Range<usize>| unsafe { product.compute(rows, target) };
+        let make = |rows: Range<usize>| unsafe { kernel.compute(rows, target) };
         let elements = self.geometry.block_elements().expect("a group that can follow has such blocks");
-        let ahead = Ahead::new(product, elements, self.geometry.blocks(), &make);
+        let ahead = Ahead::new(kernel, elements, self.geometry.blocks(), &make);
         if ahead.is_none() {
-            // SAFETY: the memory of the output, which has the size of the product.
-            product.all(unsafe { std::slice::from_raw_parts_mut(to, product.len()) });
+            let len = kernel.rows() * kernel.columns();
+            // SAFETY: the memory of the output, which has the size of the result.
+            kernel.all(unsafe { std::slice::from_raw_parts_mut(to, len) });
         }
         // SAFETY: by the caller's promise.
         unsafe { self.run_at(inputs, outputs, ahead) };
@@ -284,17 +283,19 @@ impl Program {
     }
 }
 
-/// The place of a matrix product in a group that follows it.
+/// The place of a kernel's result in a group that follows it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Lead {
-    /// The input that is the product.
+    /// The input that is the result.
     pub input: usize,
     /// The output whose memory it is made in.
     pub output: usize,
+    /// How many operands the kernel has.
+    pub operands: usize,
 }
 
 impl Lead {
-    /// Which input of the group is the `k`-th that is not the product.
+    /// Which input of the group is the `k`-th that is not the result.
     pub fn place(&self, k: usize) -> usize {
         k + (k >= self.input) as usize
     }

@@ -5,12 +5,13 @@ use super::code::{Action, Code, Instruction, Operand, Place, Shifted};
 use super::function::Loops;
 use super::gather::Bound;
 use super::geometry::{Geometry, Rectangle};
-use super::layout::{Fold, Level};
+use super::layout::Level;
 use super::lower::Reach;
 use super::{Real, Source};
 use crate::kernels::parallel;
 use crate::kernels::poison::{POISONED, poison};
 use crate::kernels::scratch::with_scratch;
+use crate::ops::Reduction;
 use smallvec::SmallVec;
 
 /// One run: a program with its inputs and outputs.
@@ -100,7 +101,7 @@ fn partials(to: Level, shape: &Geometry) -> usize {
 }
 
 /// Combines rows of `width` pairwise until one is left, always in the same order.
-fn tree<F: Real>(fold: Fold, all: &mut [F], width: usize) {
+fn tree<F: Real>(fold: Reduction, all: &mut [F], width: usize) {
     let mut rows = all.len() / width;
     while rows > 1 {
         let half = rows.div_ceil(2);
