@@ -5,13 +5,10 @@ use pullback::{AxisRange, Tensor};
 use pullback_expr::function::Function;
 use pullback_expr::{Builtin, Connective, Domain, Program, Reduction, Relation, Span};
 
-#[path = "../../pullback/src/ops/table.rs"]
-mod table;
-
 /// The rows of the table as methods of tensors.
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
         fn apply(f: Function, x: &[Tensor]) -> pullback::Result<Tensor> {
             match f { $(Function::$P => method!(x, $try($($x),+)),)* }
         }
@@ -25,7 +22,7 @@ macro_rules! method {
         $v[0].$try(&$v[1])
     };
 }
-table::elementwise_table!(dispatch);
+pullback_table::elementwise_table!(dispatch);
 
 /// Where a value first was not a finite number, and why.
 pub struct Trouble {

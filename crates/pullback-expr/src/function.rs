@@ -1,21 +1,10 @@
 //! The elementwise functions of the library's table: names, values on numbers, partial derivatives over any number type.
 
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
-
-/// The row's function: an operator, or the method of [`Number`] with the row's name.
-macro_rules! value {
-    (neg($x:ident)) => { -$x };
-    (add($a:ident, $b:ident)) => { $a + $b };
-    (sub($a:ident, $b:ident)) => { $a - $b };
-    (mul($a:ident, $b:ident)) => { $a * $b };
-    (div($a:ident, $b:ident)) => { $a / $b };
-    ($m:ident($x:ident $(, $b:ident)?)) => { Number::$m($x $(, $b)?) };
-}
+use pullback_table::{Number, Row, elementwise_table, function, row};
 
 macro_rules! functions {
     ($($(#[doc = $doc:literal])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// An elementwise function: a row of the table.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
         pub enum Function {
@@ -26,24 +15,9 @@ macro_rules! functions {
             /// All of them, in the order of the table.
             pub const ALL: &'static [Function] = &[$(Function::$P),*];
 
-            /// The name in expressions and in graphs.
-            pub fn name(self) -> &'static str {
-                match self { $(Function::$P => stringify!($m),)* }
-            }
-
-            /// What it is, in one sentence.
-            pub fn describe(self) -> &'static str {
-                match self { $(Function::$P => concat!($($doc),*),)* }
-            }
-
-            /// The names of its arguments in the table.
-            pub fn arguments(self) -> &'static [&'static str] {
-                match self { $(Function::$P => &[$(stringify!($x)),+],)* }
-            }
-
-            /// Where tests draw its arguments from.
-            pub fn domains(self) -> &'static [&'static str] {
-                match self { $(Function::$P => &[$(stringify!($dom)),+],)* }
+            /// What the table says of it.
+            pub fn row(self) -> &'static Row {
+                match self { $(Function::$P => &row::$P,)* }
             }
 
             /// The value at `x`, of as many numbers as there are arguments.
@@ -52,18 +26,17 @@ macro_rules! functions {
                     $(Function::$P => {
                         let mut rest = x.iter();
                         $(let $x = *rest.next().expect("one value for each argument");)+
-                        value!($m($($x),+))
+                        function::$m($($x),+)
                     })*
                 }
             }
 
             /// The partial derivatives at `x`, where the value is `y`.
-            #[allow(unused_variables)] // Partials that read nothing look no name up.
+            #[allow(unused_variables, reason = "partials that read nothing look no name up")]
             pub(crate) fn partials<N: Number>(self, x: &[N], y: N) -> Vec<N> where f64: Into<N> {
                 match self {
                     $(Function::$P => {
-                        let names: &[&str] = &[$(stringify!($x)),+];
-                        let read = |name: &str| match names.iter().position(|n| *n == name) {
+                        let read = |name: &str| match self.row().arguments.iter().position(|n| *n == name) {
                             Some(k) => x[k],
                             None => y,
                         };
@@ -80,9 +53,14 @@ macro_rules! functions {
 elementwise_table!(functions);
 
 impl Function {
+    /// The name in expressions and in graphs.
+    pub fn name(self) -> &'static str {
+        self.row().name
+    }
+
     /// The number of arguments.
     pub fn arity(self) -> usize {
-        self.arguments().len()
+        self.row().arguments.len()
     }
 
     /// The function of this name; `log` and `pow` have their usual second names.

@@ -15,7 +15,7 @@
 //! - [`symbolic`] writes the local derivatives of the elementwise table as formulas.
 //! - [`layout`] places a graph in layers.
 //!
-//! The derivative rules are those of the library: both compile the same [table](function).
+//! The derivative rules are those of the library: both are made of the same [table](pullback_table).
 
 pub mod function;
 mod interpret;
@@ -23,28 +23,16 @@ pub mod json;
 pub mod layout;
 mod lexer;
 mod names;
-#[path = "../../pullback/src/number.rs"]
-mod number;
 mod number_format;
 mod parser;
 pub mod picture;
-mod plain;
 mod problem;
 mod program;
 pub mod scalar;
-#[path = "../../pullback/src/scalar/special.rs"]
-mod special;
 pub mod symbolic;
 mod vocabulary;
 #[cfg(target_arch = "wasm32")]
 mod wasm;
-
-/// Where the files that are shared with the library look for the table.
-#[path = "."]
-mod ops {
-    #[path = "../../pullback/src/ops/table.rs"]
-    pub(crate) mod table;
-}
 
 pub use interpret::{Domain, Item, Values, interpret};
 pub use number_format::{Digits, number};

@@ -3,8 +3,8 @@
 //! A formula is a number type like any other, so the text of a local derivative cannot differ from the rule that runs.
 
 use crate::function::Function;
-use crate::number::Number;
 use crate::number_format::{Digits, number};
+use pullback_table::{Number, elementwise_table};
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -150,66 +150,67 @@ macro_rules! with_numbers {
 }
 with_numbers!(Add add, Sub sub, Mul mul, Div div);
 
-macro_rules! calls {
-    ($($m:ident),+) => {$(
-        fn $m(self) -> Formula {
-            call(stringify!($m), &[self])
+/// The rows that are written in another way than as a call.
+macro_rules! method {
+    ($m:ident $x:tt = ($($operator:tt)*)) => {};
+    (recip $($rest:tt)*) => {
+        fn recip(self) -> Formula {
+            Formula::from(1.0) / self
         }
-    )+};
+    };
+    (rsqrt $($rest:tt)*) => {
+        fn rsqrt(self) -> Formula {
+            self.sqrt().recip()
+        }
+    };
+    (square $($rest:tt)*) => {
+        fn square(self) -> Formula {
+            self * self
+        }
+    };
+    // Zero times anything is zero, which a formula does not have to say; nor that something counts only where it exists.
+    (gate $($rest:tt)*) => {
+        fn gate(self, b: Formula) -> Formula {
+            match term(self) {
+                Term::Call("step", _) => b,
+                _ => self * b,
+            }
+        }
+    };
+    (rem $($rest:tt)*) => {
+        fn rem(self, b: Formula) -> Formula {
+            make(Term::Binary('%', self.0, b.0))
+        }
+    };
+    (pow $($rest:tt)*) => {
+        fn pow(self, b: Formula) -> Formula {
+            match constant(b) {
+                Some(1.0) => self,
+                _ => make(Term::Binary('^', self.0, b.0)),
+            }
+        }
+    };
+    (xlogy $($rest:tt)*) => {
+        fn xlogy(self, b: Formula) -> Formula {
+            self * b.ln()
+        }
+    };
+    ($m:ident($x:ident $(, $b:ident)?) = $value:tt) => {
+        fn $m(self $(, $b: Formula)?) -> Formula {
+            call(stringify!($m), &[self $(, $b)?])
+        }
+    };
 }
 
-impl Number for Formula {
-    calls! {
-        abs, sign, step, floor, ceil, round, trunc, sqrt, cbrt, exp, exp2, expm1, ln, log2, log10, log1p, sin, cos, tan, asin, acos,
-        atan, sinh, cosh, tanh, asinh, acosh, atanh, sigmoid, softplus, relu, gelu, silu, erf, erfc
-    }
-    fn recip(self) -> Formula {
-        Formula::from(1.0) / self
-    }
-    fn rsqrt(self) -> Formula {
-        self.sqrt().recip()
-    }
-    fn square(self) -> Formula {
-        self * self
-    }
-    // Zero times anything is zero, which a formula does not have to say; nor that something counts only where it exists.
-    fn gate(self, b: Formula) -> Formula {
-        match term(self) {
-            Term::Call("step", _) => b,
-            _ => self * b,
+macro_rules! formulas {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        impl Number for Formula {
+            $(method! { $m $x = $value })*
         }
-    }
-    fn rem(self, b: Formula) -> Formula {
-        make(Term::Binary('%', self.0, b.0))
-    }
-    fn pow(self, b: Formula) -> Formula {
-        match constant(b) {
-            Some(1.0) => self,
-            _ => make(Term::Binary('^', self.0, b.0)),
-        }
-    }
-    fn xlogy(self, b: Formula) -> Formula {
-        self * b.ln()
-    }
-    fn maximum(self, b: Formula) -> Formula {
-        call("maximum", &[self, b])
-    }
-    fn minimum(self, b: Formula) -> Formula {
-        call("minimum", &[self, b])
-    }
-    fn share(self, b: Formula) -> Formula {
-        call("share", &[self, b])
-    }
-    fn atan2(self, b: Formula) -> Formula {
-        call("atan2", &[self, b])
-    }
-    fn hypot(self, b: Formula) -> Formula {
-        call("hypot", &[self, b])
-    }
-    fn logaddexp(self, b: Formula) -> Formula {
-        call("logaddexp", &[self, b])
-    }
+    };
 }
+elementwise_table!(formulas);
 
 /// Irrational numbers that the table uses, by their names.
 const NAMED: &[(f64, &str, &str)] = &[

@@ -17,7 +17,7 @@ thread_local! {
 }
 
 /// Room for a text of this length; the page writes it there.
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn room(length: usize) -> *mut u8 {
     TEXT.with(|t| {
         let mut t = t.borrow_mut();
@@ -28,7 +28,7 @@ pub extern "C" fn room(length: usize) -> *mut u8 {
 }
 
 /// Reads the text, and leaves the answer in its place.
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn run() -> *const u8 {
     TEXT.with(|t| {
         let mut t = t.borrow_mut();
@@ -39,7 +39,7 @@ pub extern "C" fn run() -> *const u8 {
 }
 
 /// The length of the answer.
-#[no_mangle]
+#[unsafe(no_mangle)]
 pub extern "C" fn length() -> usize {
     TEXT.with(|t| t.borrow().len())
 }

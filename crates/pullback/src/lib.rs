@@ -35,7 +35,6 @@ mod graph;
 mod kernels;
 mod location;
 pub mod memory;
-pub mod number;
 pub mod ode;
 mod ops;
 pub mod opt;

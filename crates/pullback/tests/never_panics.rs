@@ -158,17 +158,27 @@ macro_rules! methods {
     };
 }
 
+macro_rules! rows {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        /// The rows of the elementwise table.
+        fn rows() -> Vec<Call> {
+            vec![$(rows!(@ $try $x)),*]
+        }
+    };
+    (@ $try:ident ($x:ident)) => { call(stringify!($try), |x, _| x.$try().map(drop)) };
+    (@ $try:ident ($a:ident, $b:ident)) => { call(stringify!($try), |x, d| x.$try(&d.any()).map(drop)) };
+}
+pullback_table::elementwise_table!(rows);
+
 /// Forms that cost as much as their result has memory.
 fn cheap() -> Vec<Call> {
-    let mut all = methods! {
-        (try_neg try_abs try_sign try_floor try_ceil try_round try_trunc try_square try_sqrt try_rsqrt try_cbrt try_recip
-         try_exp try_exp2 try_expm1 try_ln try_log2 try_log10 try_log1p try_sin try_cos try_tan try_asin try_acos try_atan
-         try_sinh try_cosh try_tanh try_asinh try_acosh try_atanh try_sigmoid try_softplus try_relu try_gelu try_silu try_erf
-         try_erfc try_step try_logical_not try_flatten try_t try_requires_grad try_grad try_item)() _d;
-        (try_add try_sub try_mul try_div try_rem try_pow try_xlogy try_maximum try_minimum try_atan2 try_hypot try_logaddexp try_gate try_share
-         try_eq try_ne try_lt try_le try_gt try_ge try_and try_or try_xor)(&d.any()) d;
+    let mut all = rows();
+    all.extend(methods! {
+        (try_logical_not try_flatten try_t try_requires_grad try_grad try_item)() _d;
+        (try_eq try_ne try_lt try_le try_gt try_ge try_and try_or try_xor)(&d.any()) d;
         (try_squeeze try_unsqueeze try_flip try_get)(d.axis()) d;
-    };
+    });
     all.extend(calls! {
         try_add = |x, d| x.try_add(d.number());
         try_pow = |x, d| x.try_pow(d.integer());
@@ -373,6 +383,7 @@ fn every_try_form_is_among_them() {
         }
     }
     read(&Path::new(env!("CARGO_MANIFEST_DIR")).join("src"), &mut words);
+    words.extend(rows().into_iter().map(|(name, _)| name.to_string()));
     let called = [cheap(), thorough()].concat().into_iter().map(|(name, _)| name);
     let recorded = ["try_evaluate_into", "try_evaluate_many_into"];
     // Of the standard library and of other crates.

@@ -1,8 +1,9 @@
 //! Laws of the scalar side: every function of the elementwise table at every number type, and random programs.
 
 use pullback::scalar::{
-    self, Dual, Function, HyperDual, Number, Real, Single, Symbol, Tape, Taylor, Var, WideDual, directions,
+    self, Dual, Function, HyperDual, Real, Single, Symbol, Tape, Taylor, Var, WideDual, directions,
 };
+use pullback_table::{Domain, function, row};
 
 /// A function of the table at every type, with points of its domain.
 struct Row {
@@ -22,99 +23,56 @@ struct Row {
     smooth: bool,
 }
 
-fn samples(domains: &[&str]) -> Vec<Vec<f64>> {
-    let of = |domain: &str| match domain {
-        "any" => vec![-2.3, -0.4, 0.3, 1.7],
-        "nonzero" => vec![-1.9, -0.6, 0.45, 2.2],
-        "positive" => vec![0.07, 0.6, 1.3, 4.1],
-        "unit" => vec![-0.83, -0.2, 0.35, 0.7],
-        "above_one" => vec![1.08, 1.6, 2.4, 5.3],
-        "fractional" => vec![-2.3, -0.6, 0.45, 1.7],
-        other => panic!("no samples for the domain {other}"),
+fn samples(domains: &[Domain]) -> Vec<Vec<f64>> {
+    let of = |domain: Domain| match domain {
+        Domain::any => [-2.3, -0.4, 0.3, 1.7],
+        Domain::nonzero => [-1.9, -0.6, 0.45, 2.2],
+        Domain::positive => [0.07, 0.6, 1.3, 4.1],
+        Domain::unit => [-0.83, -0.2, 0.35, 0.7],
+        Domain::above_one => [1.08, 1.6, 2.4, 5.3],
+        Domain::fractional => [-2.3, -0.6, 0.45, 1.7],
     };
-    match domains {
+    match *domains {
         [a] => of(a).into_iter().map(|x| vec![x]).collect(),
         [a, b] => of(a).into_iter().flat_map(|x| of(b).into_iter().map(move |y| vec![x, y])).collect(),
         _ => unreachable!("rows have one or two arguments"),
     }
 }
 
+/// The rows of the table, and the functions that are listed.
 macro_rules! rows {
-    ($($name:ident $smooth:literal ($($arg:tt)+) = |$x:ident| $value:expr;)*) => {
+    ({ $($name:ident ($($arg:ident)+) = |$x:ident| $value:expr;)* }
+        $($(#[$doc:meta])* $P:ident $m:ident $try:ident($($a:ident),+) = $row:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         fn rows() -> Vec<Row> {
+            $(fn $m<T: Real>(x: &[T]) -> T {
+                let &[$($a),+] = x else { unreachable!("the points have as many numbers") };
+                function::$m($($a),+)
+            })*
             $(fn $name<T: Real>($x: &[T]) -> T {
                 $value
             })*
-            vec![$(Row {
-                name: stringify!($name),
-                points: samples(&[$(stringify!($arg)),+]),
-                plain: $name, var: $name, dual: $name, hyper: $name, var_dual: $name, var_var: $name,
-                single: $name, wide: $name, taylor: $name, symbol: $name, smooth: $smooth,
-            }),*]
+            vec![$(rows!(@ $m, row::$P.domains),)* $(rows!(@ $name, &[$(Domain::$arg),+])),*]
+        }
+    };
+    (@ $f:ident, $domains:expr) => {
+        Row {
+            name: stringify!($f),
+            points: samples($domains),
+            plain: $f, var: $f, dual: $f, hyper: $f, var_dual: $f, var_var: $f,
+            single: $f, wide: $f, taylor: $f, symbol: $f,
+            smooth: !["maximum", "minimum", "share"].contains(&stringify!($f)),
         }
     };
 }
-rows! {
-    neg true (any) = |x| -x[0];
-    abs true (nonzero) = |x| x[0].abs();
-    sign true (nonzero) = |x| x[0].sign();
-    step true (nonzero) = |x| x[0].step();
-    floor true (fractional) = |x| x[0].floor();
-    ceil true (fractional) = |x| x[0].ceil();
-    round true (fractional) = |x| x[0].round();
-    trunc true (fractional) = |x| x[0].trunc();
-    square true (any) = |x| x[0].square();
-    sqrt true (positive) = |x| x[0].sqrt();
-    rsqrt true (positive) = |x| x[0].rsqrt();
-    cbrt true (nonzero) = |x| x[0].cbrt();
-    recip true (nonzero) = |x| x[0].recip();
-    exp true (any) = |x| x[0].exp();
-    exp2 true (any) = |x| x[0].exp2();
-    expm1 true (any) = |x| x[0].expm1();
-    ln true (positive) = |x| x[0].ln();
-    log2 true (positive) = |x| x[0].log2();
-    log10 true (positive) = |x| x[0].log10();
-    log1p true (positive) = |x| x[0].log1p();
-    sin true (any) = |x| x[0].sin();
-    cos true (any) = |x| x[0].cos();
-    tan true (unit) = |x| x[0].tan();
-    asin true (unit) = |x| x[0].asin();
-    acos true (unit) = |x| x[0].acos();
-    atan true (any) = |x| x[0].atan();
-    sinh true (any) = |x| x[0].sinh();
-    cosh true (any) = |x| x[0].cosh();
-    tanh true (any) = |x| x[0].tanh();
-    asinh true (any) = |x| x[0].asinh();
-    acosh true (above_one) = |x| x[0].acosh();
-    atanh true (unit) = |x| x[0].atanh();
-    sigmoid true (any) = |x| x[0].sigmoid();
-    softplus true (any) = |x| x[0].softplus();
-    relu true (nonzero) = |x| x[0].relu();
-    gelu true (any) = |x| x[0].gelu();
-    silu true (any) = |x| x[0].silu();
-    erf true (any) = |x| x[0].erf();
-    erfc true (any) = |x| x[0].erfc();
-    powi true (nonzero) = |x| x[0].powi(-3) + x[0].powi(0) + x[0].powi(5);
-    powf true (positive) = |x| x[0].powf(1.7) + x[0].powf(-2.0);
-    clamp true (fractional) = |x| x[0].clamp(-1.0, 1.0);
-    add true (any any) = |x| x[0] + x[1];
-    sub true (any any) = |x| x[0] - x[1];
-    mul true (any any) = |x| x[0] * x[1];
-    gate true (nonzero any) = |x| x[0].gate(x[1]);
-    div true (any nonzero) = |x| x[0] / x[1];
-    rem true (fractional above_one) = |x| Number::rem(x[0], x[1]);
-    pow true (positive any) = |x| x[0].pow(x[1]);
-    xlogy true (nonzero positive) = |x| x[0].xlogy(x[1]);
-    maximum false (any any) = |x| x[0].maximum(x[1]);
-    minimum false (any any) = |x| x[0].minimum(x[1]);
-    share false (any any) = |x| x[0].share(x[1]);
-    atan2 true (nonzero nonzero) = |x| x[0].atan2(x[1]);
-    hypot true (nonzero nonzero) = |x| x[0].hypot(x[1]);
-    logaddexp true (any any) = |x| x[0].logaddexp(x[1]);
-    with_plain true (nonzero) = |x| (x[0] + 2.0) * 3.0 / 1.5 - 0.5 + x[0] % 0.9;
-    select_lt true (any any) = |x| x[0].select_lt(T::constant(0.1), x[0] * x[1], x[1].sin());
-    select_le true (any any) = |x| x[0].select_le(T::constant(0.1), x[0] * x[1], x[1].sin());
-    assigned true (any nonzero) = |x| {
+pullback_table::elementwise_table! { rows {
+    powi (nonzero) = |x| x[0].powi(-3) + x[0].powi(0) + x[0].powi(5);
+    powf (positive) = |x| x[0].powf(1.7) + x[0].powf(-2.0);
+    clamp (fractional) = |x| x[0].clamp(-1.0, 1.0);
+    with_plain (nonzero) = |x| (x[0] + 2.0) * 3.0 / 1.5 - 0.5 + x[0] % 0.9;
+    select_lt (any any) = |x| x[0].select_lt(T::constant(0.1), x[0] * x[1], x[1].sin());
+    select_le (any any) = |x| x[0].select_le(T::constant(0.1), x[0] * x[1], x[1].sin());
+    assigned (any nonzero) = |x| {
         let mut y = x[0];
         y += x[1];
         y *= x[0];
@@ -123,30 +81,10 @@ rows! {
         y += 1.0;
         y
     };
-    summed true (any any) = |x| x.iter().sum::<T>() * x.iter().copied().product::<T>();
-    mul_add true (any any) = |x| x[0].sin().mul_add(x[1], x[0] * x[1]) + x[1].mul_add(x[0], -x[0]);
-    fused true (any any) = |x| T::log_sum_exp(x) + T::dot(x, &[x[1], x[0].sin()]) + x[0].mul_add(x[1], x[0]);
-}
-
-/// Every row of the table is in the list above.
-#[test]
-fn no_row_is_missing() {
-    // The table is not public; its names are those of the methods of `Number`, which its documentation lists.
-    let table = include_str!("../src/ops/table.rs");
-    let names: Vec<&str> = rows().iter().map(|r| r.name).collect();
-    let mut found = 0;
-    for line in table.lines().map(str::trim) {
-        let Some((head, _)) = line.split_once(") = ") else { continue };
-        let Some((_, method)) = head.split_once(' ') else { continue };
-        let Some((method, _)) = method.split_once(' ') else { continue };
-        if head.starts_with("//") || head.contains("method") {
-            continue;
-        }
-        assert!(names.contains(&method), "{method} has no law");
-        found += 1;
-    }
-    assert!(found > 45, "only {found} rows were found in the table");
-}
+    summed (any any) = |x| x.iter().sum::<T>() * x.iter().copied().product::<T>();
+    mul_add (any any) = |x| x[0].sin().mul_add(x[1], x[0] * x[1]) + x[1].mul_add(x[0], -x[0]);
+    fused (any any) = |x| T::log_sum_exp(x) + T::dot(x, &[x[1], x[0].sin()]) + x[0].mul_add(x[1], x[0]);
+} }
 
 /// The derivative by Richardson-extrapolated central differences.
 fn slope(f: impl Fn(f64) -> f64) -> f64 {

@@ -1,7 +1,7 @@
 //! The reverse sweep and the forward tangents of a trace.
 
 use super::{Operand, Operation, Trace};
-use crate::number::Number;
+use pullback_table::Number;
 
 /// What one step adds to the adjoint of one of its operands.
 #[derive(Clone, Debug)]

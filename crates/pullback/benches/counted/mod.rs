@@ -34,29 +34,24 @@ impl Counted {
     }
 }
 
-macro_rules! unary {
-    ($($m:ident)+) => {
-        $(fn $m(self) -> Self {
-            Counted::result(Number::$m(self.value), self.active)
-        })+
+macro_rules! method {
+    ($m:ident($x:ident $(, $b:ident)?) = base) => {
+        fn $m(self $(, $b: Self)?) -> Self {
+            Counted::result(Number::$m(self.value $(, $b.value)?), self.active $(| $b.active)?)
+        }
     };
+    ($m:ident $x:tt = $other:tt) => {};
 }
 
-macro_rules! binary {
-    ($($m:ident)+) => {
-        $(fn $m(self, other: Self) -> Self {
-            Counted::result(Number::$m(self.value, other.value), self.active | other.active)
-        })+
+macro_rules! number {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        impl Number for Counted {
+            $(method! { $m $x = $value })*
+        }
     };
 }
-
-impl Number for Counted {
-    unary! {
-        abs sign step floor ceil round trunc sqrt cbrt recip exp exp2 expm1 ln log2 log10 log1p sin cos tan asin acos
-        atan sinh cosh tanh asinh acosh atanh sigmoid relu erf erfc
-    }
-    binary! { gate rem pow maximum minimum share atan2 hypot }
-}
+pullback_table::elementwise_table!(number);
 
 impl Real for Counted {
     fn constant(value: f64) -> Self {

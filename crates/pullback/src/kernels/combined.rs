@@ -6,7 +6,7 @@ use super::isa::with_isa;
 use super::lane::{Careful, Lane, Portable};
 use super::map::{Map1, Map2};
 use super::math::{Float, Isa, fma, is_nan, pick, sincos};
-use crate::number::Number;
+use pullback_table::Number;
 
 dispatched! {
     /// `out = M(a, b)` with one right operand.

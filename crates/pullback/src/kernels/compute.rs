@@ -1,12 +1,14 @@
-//! The type in which the elements of another are computed: halves in `f32`, the rest in themselves.
+//! The floats that tensors store, and the type that each is computed in: halves in `f32`, the rest in themselves.
 
+use super::math::Float;
+use super::tiles::TILE;
 use super::vectorised::vectorised;
 use half::slice::HalfFloatSliceExt;
 use half::{bf16, f16};
 
-/// A floating-point element, and the conversions to the type it is computed in.
+/// A stored float, and the conversions to the type it is computed in.
 pub(crate) trait Compute: Copy + Send + Sync + Default + 'static {
-    type Wide: Compute<Wide = Self::Wide>;
+    type Wide: Float + Compute<Wide = Self::Wide>;
     fn widen(self) -> Self::Wide;
     fn narrow(x: Self::Wide) -> Self;
     /// Converts a slice to another of the same length.
@@ -17,6 +19,35 @@ pub(crate) trait Compute: Copy + Send + Sync + Default + 'static {
     fn as_wide(slice: &[Self]) -> Option<&[Self::Wide]>;
     /// The slice itself, where no conversion is needed.
     fn as_wide_mut(slice: &mut [Self]) -> Option<&mut [Self::Wide]>;
+
+    /// The elements to compute with: `x` itself, or at most a tile of it converted into the buffer.
+    #[inline(always)]
+    fn widen_tile<'a>(x: &'a [Self], buffer: &'a mut [Self::Wide; TILE]) -> &'a [Self::Wide] {
+        match Self::as_wide(x) {
+            Some(x) => x,
+            None => Self::copy_tile(x, buffer),
+        }
+    }
+
+    /// The same, always in the buffer.
+    #[inline(always)]
+    fn copy_tile<'a>(x: &[Self], buffer: &'a mut [Self::Wide; TILE]) -> &'a [Self::Wide] {
+        let copy = &mut buffer[..x.len()];
+        Self::widen_all(x, copy);
+        copy
+    }
+
+    /// Has `f` write the results, directly or (at most a tile) into a buffer that is then converted.
+    #[inline(always)]
+    fn narrow_tile(out: &mut [Self], f: impl FnOnce(&mut [Self::Wide])) {
+        if let Some(wide) = Self::as_wide_mut(out) {
+            return f(wide);
+        }
+        let mut buffer = [Self::Wide::ZERO; TILE];
+        let wide = &mut buffer[..out.len()];
+        f(wide);
+        Self::narrow_all(wide, out);
+    }
 }
 
 macro_rules! itself {
@@ -31,15 +62,19 @@ macro_rules! itself {
             fn narrow(x: $T) -> $T {
                 x
             }
+            #[inline(always)]
             fn widen_all(from: &[$T], to: &mut [$T]) {
                 to.copy_from_slice(from);
             }
+            #[inline(always)]
             fn narrow_all(from: &[$T], to: &mut [$T]) {
                 to.copy_from_slice(from);
             }
+            #[inline(always)]
             fn as_wide(slice: &[$T]) -> Option<&[$T]> {
                 Some(slice)
             }
+            #[inline(always)]
             fn as_wide_mut(slice: &mut [$T]) -> Option<&mut [$T]> {
                 Some(slice)
             }

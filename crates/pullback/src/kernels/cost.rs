@@ -1,6 +1,6 @@
 //! What a row of the elementwise table costs, found by evaluating it on a number that counts.
 
-use crate::number::Number;
+use pullback_table::{Number, Row, elementwise_table, row};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// The work behind a value. Everything here is known at compile time, so the optimiser leaves only the result.
@@ -35,13 +35,13 @@ impl Cost {
     }
 
     #[inline(always)]
-    fn then(self, work: usize) -> Self {
-        Cost { work: self.work + work, ..self }
+    fn then(self, row: Row) -> Self {
+        Cost { work: self.work + row.cost, limited: self.limited | row.limited }
     }
 
     #[inline(always)]
-    fn with(self, other: Self, work: usize) -> Self {
-        Cost { work: self.work + other.work + work, limited: self.limited | other.limited }
+    fn with(self, other: Self, row: Row) -> Self {
+        Cost { work: self.work + other.work, limited: self.limited | other.limited }.then(row)
     }
 }
 
@@ -49,70 +49,53 @@ impl Neg for Cost {
     type Output = Self;
     #[inline(always)]
     fn neg(self) -> Self {
-        self.then(1)
+        self.then(row::Neg)
     }
 }
 
 macro_rules! operators {
-    ($($Op:ident $op:ident $work:literal),*) => {$(
+    ($($Op:ident $op:ident),*) => {$(
         impl $Op for Cost {
             type Output = Self;
             #[inline(always)]
             fn $op(self, b: Self) -> Self {
-                self.with(b, $work)
+                self.with(b, row::$Op)
             }
         }
         impl $Op<f64> for Cost {
             type Output = Self;
             #[inline(always)]
             fn $op(self, _: f64) -> Self {
-                self.then($work)
+                self.then(row::$Op)
             }
         }
     )*};
 }
-operators!(Add add 1, Sub sub 1, Mul mul 1, Div div 6);
+operators!(Add add, Sub sub, Mul mul, Div div);
 
+/// Formulas cost what their parts do.
 macro_rules! cost {
-    ($($work:literal: $($f:ident)*;)*) => {$($(
+    ($P:ident $m:ident($x:ident) = base) => {
         #[inline(always)]
-        fn $f(self) -> Self {
-            self.then($work)
+        fn $m(self) -> Self {
+            self.then(row::$P)
         }
-    )*)*};
+    };
+    ($P:ident $m:ident($a:ident, $b:ident) = base) => {
+        #[inline(always)]
+        fn $m(self, $b: Self) -> Self {
+            self.with($b, row::$P)
+        }
+    };
+    ($P:ident $m:ident $x:tt = $other:tt) => {};
 }
 
-macro_rules! cost_of_two {
-    ($($work:literal: $($f:ident)*;)*) => {$($(
-        #[inline(always)]
-        fn $f(self, b: Self) -> Self {
-            self.with(b, $work)
+macro_rules! number {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        impl Number for Cost {
+            $(cost! { $P $m $x = $value })*
         }
-    )*)*};
+    };
 }
-
-macro_rules! limited {
-    ($($f:ident)*) => {$(
-        #[inline(always)]
-        fn $f(self) -> Self {
-            Cost { limited: true, ..self.then(15) }
-        }
-    )*};
-}
-
-impl Number for Cost {
-    cost! {
-        1: abs sign step relu floor ceil round trunc;
-        6: sqrt recip;
-        15: exp exp2 expm1 ln log2 log10 log1p sigmoid tanh asin acos atan;
-        25: cbrt sinh cosh asinh acosh atanh erf erfc;
-    }
-    cost_of_two! {
-        1: gate maximum minimum share;
-        12: hypot;
-        25: atan2;
-        50: pow;
-        100: rem;
-    }
-    limited! { sin cos tan }
-}
+elementwise_table!(number);

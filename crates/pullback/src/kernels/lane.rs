@@ -1,7 +1,7 @@
 //! One lane of a vector loop: a float on which a row of the elementwise table becomes a loop body without branches.
 
-use super::math::{self, Float, Isa, pick};
-use crate::number::Number;
+use super::math::{self, Float, Isa};
+use pullback_table::{Number, elementwise_table};
 use std::marker::PhantomData;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
@@ -80,67 +80,23 @@ macro_rules! operators {
 }
 operators!(Add add, Sub sub, Mul mul, Div div);
 
-macro_rules! from_math {
-    ($($f:ident)*) => {$(
+/// A row that is neither an operator nor a formula: the function of [`math`] with its name.
+macro_rules! method {
+    ($m:ident($x:ident $(, $b:ident)?) = base) => {
         #[inline(always)]
-        fn $f(self) -> Self {
-            Lane::new(math::$f::<F, I>(self.0))
+        fn $m(self $(, $b: Self)?) -> Self {
+            Lane::new(math::$m::<F, I>(self.0 $(, $b.0)?))
         }
-    )*};
+    };
+    ($m:ident $x:tt = $other:tt) => {};
 }
 
-macro_rules! from_math_of_two {
-    ($($f:ident)*) => {$(
-        #[inline(always)]
-        fn $f(self, b: Self) -> Self {
-            Lane::new(math::$f::<F, I>(self.0, b.0))
+macro_rules! number {
+    ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        impl<F: Float, I: Isa> Number for Lane<F, I> {
+            $(method! { $m $x = $value })*
         }
-    )*};
+    };
 }
-
-/// A method from an expression of the floats inside.
-macro_rules! from_float {
-    ($($f:ident($a:ident $(, $b:ident)?) = $value:expr;)*) => {$(
-        #[inline(always)]
-        fn $f(self $(, $b: Self)?) -> Self {
-            let $a = self.0;
-            $(let $b = $b.0;)?
-            Lane::new($value)
-        }
-    )*};
-}
-
-impl<F: Float, I: Isa> Number for Lane<F, I> {
-    from_math! {
-        cbrt exp exp2 expm1 ln log2 log10 log1p sin cos tan asin acos atan
-        sinh cosh tanh asinh acosh atanh sigmoid erf erfc
-    }
-    from_math_of_two! { pow atan2 hypot }
-    from_float! {
-        abs(x) = x.abs();
-        sign(x) = {
-            let y = pick(x > F::ZERO, F::ONE, x);
-            pick(x < F::ZERO, -F::ONE, y)
-        };
-        step(x) = pick(x > F::ZERO, F::ONE, F::ZERO);
-        relu(x) = pick(x <= F::ZERO, F::ZERO, x);
-        floor(x) = x.floor();
-        ceil(x) = x.ceil();
-        round(x) = x.round_ties_even();
-        trunc(x) = x.trunc();
-        sqrt(x) = x.sqrt();
-        recip(x) = F::ONE / x;
-        gate(a, b) = {
-            let product = a * b;
-            let right = pick(b == F::ZERO, b, product);
-            pick(a == F::ZERO, a, right)
-        };
-        rem(a, b) = a % b;
-        maximum(a, b) = pick((a > b) | math::is_nan(a), a, b);
-        minimum(a, b) = pick((a < b) | math::is_nan(a), a, b);
-        share(a, b) = {
-            let y = pick(a > b, F::ONE, F::ZERO);
-            pick(a == b, F::HALF, y)
-        };
-    }
-}
+elementwise_table!(number);

@@ -4,15 +4,15 @@
 //! float type and instruction set ([`dispatch`](super::dispatch)). The result for an element depends on its operands alone:
 //! not on its place, the size of the tensor or the number of threads.
 
+use super::compute::Compute;
 use super::cost::Cost;
 use super::dispatch::{loop1, loop2, loop2_into_left, one1, one2, select_tile, zip_tile};
-use super::element::{Element, TILE};
 use super::math::Float;
 use super::parallel::{self, Disjoint};
-use super::tiles::{Tiles, buffer};
+use super::tiles::{TILE, Tiles, buffer};
 use super::view::View;
-use crate::number::Number;
 use bytemuck::Pod;
+use pullback_table::Number;
 use std::ops::Range;
 
 /// An elementwise function of one argument.
@@ -29,120 +29,120 @@ pub(crate) trait Map2: 'static {
 const CHEAP_GRAIN: usize = 1 << 18;
 
 /// Elements that are known to be stored as they are computed.
-fn direct<E: Element>(x: &[E]) -> &[E::Float] {
-    E::direct(x).expect("the output is stored so, and it has the same type")
+fn direct<E: Compute>(x: &[E]) -> &[E::Wide] {
+    E::as_wide(x).expect("the output is stored so, and it has the same type")
 }
 
 /// `out = M(x)`.
-pub(crate) fn map1<M: Map1, E: Element>(x: View<'_, E>, out: &mut [E]) {
+pub(crate) fn map1<M: Map1, E: Compute>(x: View<'_, E>, out: &mut [E]) {
     if let [out] = out {
-        *out = E::narrow_one(one1::<M, E::Float>(x.data[x.offset].widen_one()));
+        *out = E::narrow(one1::<M, E::Wide>(x.data[x.offset].widen()));
         return;
     }
-    let contiguous = x.as_slice().and_then(E::direct);
+    let contiguous = x.as_slice().and_then(E::as_wide);
     for_parts(out, M::value(Cost::OPERAND).grain(), |range, out| {
-        if let (Some(x), Some(out)) = (contiguous, E::direct_mut(out)) {
-            return loop1::<M, E::Float>(&x[range], out);
+        if let (Some(x), Some(out)) = (contiguous, E::as_wide_mut(out)) {
+            return loop1::<M, E::Wide>(&x[range], out);
         }
         let mut gathered = buffer();
         let mut x = Tiles::new(x, range, &mut gathered);
-        if let Some(out) = E::direct_mut(out) {
-            return out.chunks_mut(TILE).for_each(|out| loop1::<M, E::Float>(direct(x.next(out.len())), out));
+        if let Some(out) = E::as_wide_mut(out) {
+            return out.chunks_mut(TILE).for_each(|out| loop1::<M, E::Wide>(direct(x.next(out.len())), out));
         }
-        let mut wide = [E::Float::ZERO; TILE];
+        let mut wide = [E::Wide::ZERO; TILE];
         for out in out.chunks_mut(TILE) {
-            let x = E::widen(x.next(out.len()), &mut wide);
-            E::narrow(out, |out| loop1::<M, E::Float>(x, out));
+            let x = E::widen_tile(x.next(out.len()), &mut wide);
+            E::narrow_tile(out, |out| loop1::<M, E::Wide>(x, out));
         }
     });
 }
 
 /// `x = M(x)`.
-pub(crate) fn map1_in_place<M: Map1, E: Element>(x: &mut [E]) {
+pub(crate) fn map1_in_place<M: Map1, E: Compute>(x: &mut [E]) {
     if let [x] = x {
-        *x = E::narrow_one(one1::<M, E::Float>(x.widen_one()));
+        *x = E::narrow(one1::<M, E::Wide>(x.widen()));
         return;
     }
     for_parts(x, M::value(Cost::OPERAND).grain(), |_, x| {
-        let mut wide = [E::Float::ZERO; TILE];
+        let mut wide = [E::Wide::ZERO; TILE];
         for x in x.chunks_mut(TILE) {
-            let old = E::copy_wide(x, &mut wide);
-            E::narrow(x, |out| loop1::<M, E::Float>(old, out));
+            let old = E::copy_tile(x, &mut wide);
+            E::narrow_tile(x, |out| loop1::<M, E::Wide>(old, out));
         }
     });
 }
 
 /// `out = M(a, b)`.
-pub(crate) fn map2<M: Map2, E: Element>(a: View<'_, E>, b: View<'_, E>, out: &mut [E]) {
+pub(crate) fn map2<M: Map2, E: Compute>(a: View<'_, E>, b: View<'_, E>, out: &mut [E]) {
     if let [out] = out {
-        let (a, b) = (a.data[a.offset].widen_one(), b.data[b.offset].widen_one());
-        *out = E::narrow_one(one2::<M, E::Float>(a, b));
+        let (a, b) = (a.data[a.offset].widen(), b.data[b.offset].widen());
+        *out = E::narrow(one2::<M, E::Wide>(a, b));
         return;
     }
-    let contiguous = a.as_slice().and_then(E::direct).zip(b.as_slice().and_then(E::direct));
+    let contiguous = a.as_slice().and_then(E::as_wide).zip(b.as_slice().and_then(E::as_wide));
     for_parts(out, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, out| {
-        if let (Some((a, b)), Some(out)) = (contiguous, E::direct_mut(out)) {
-            return loop2::<M, E::Float>(&a[range.clone()], &b[range], out);
+        if let (Some((a, b)), Some(out)) = (contiguous, E::as_wide_mut(out)) {
+            return loop2::<M, E::Wide>(&a[range.clone()], &b[range], out);
         }
         let (mut gathered_a, mut gathered_b) = (buffer(), buffer());
         let mut a = Tiles::new(a, range.clone(), &mut gathered_a);
         let mut b = Tiles::new(b, range, &mut gathered_b);
-        if let Some(out) = E::direct_mut(out) {
+        if let Some(out) = E::as_wide_mut(out) {
             return out.chunks_mut(TILE).for_each(|out| {
-                loop2::<M, E::Float>(direct(a.next(out.len())), direct(b.next(out.len())), out);
+                loop2::<M, E::Wide>(direct(a.next(out.len())), direct(b.next(out.len())), out);
             });
         }
-        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        let (mut wide_a, mut wide_b) = ([E::Wide::ZERO; TILE], [E::Wide::ZERO; TILE]);
         for out in out.chunks_mut(TILE) {
-            let a = E::widen(a.next(out.len()), &mut wide_a);
-            let b = E::widen(b.next(out.len()), &mut wide_b);
-            E::narrow(out, |out| loop2::<M, E::Float>(a, b, out));
+            let a = E::widen_tile(a.next(out.len()), &mut wide_a);
+            let b = E::widen_tile(b.next(out.len()), &mut wide_b);
+            E::narrow_tile(out, |out| loop2::<M, E::Wide>(a, b, out));
         }
     });
 }
 
 /// `a = M(a, b)`.
-pub(crate) fn map2_into_left<M: Map2, E: Element>(a: &mut [E], b: View<'_, E>) {
+pub(crate) fn map2_into_left<M: Map2, E: Compute>(a: &mut [E], b: View<'_, E>) {
     if let [a] = a {
-        *a = E::narrow_one(one2::<M, E::Float>(a.widen_one(), b.data[b.offset].widen_one()));
+        *a = E::narrow(one2::<M, E::Wide>(a.widen(), b.data[b.offset].widen()));
         return;
     }
-    let contiguous = b.as_slice().and_then(E::direct);
+    let contiguous = b.as_slice().and_then(E::as_wide);
     for_parts(a, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, a| {
         let unlimited = !M::value(Cost::OPERAND, Cost::OPERAND).limited;
-        if unlimited && let (Some(b), Some(a)) = (contiguous, E::direct_mut(a)) {
-            return loop2_into_left::<M, E::Float>(a, &b[range]);
+        if unlimited && let (Some(b), Some(a)) = (contiguous, E::as_wide_mut(a)) {
+            return loop2_into_left::<M, E::Wide>(a, &b[range]);
         }
         let mut gathered = buffer();
         let mut b = Tiles::new(b, range, &mut gathered);
-        if unlimited && let Some(a) = E::direct_mut(a) {
+        if unlimited && let Some(a) = E::as_wide_mut(a) {
             return a
                 .chunks_mut(TILE)
-                .for_each(|a| loop2_into_left::<M, E::Float>(a, direct(b.next(a.len()))));
+                .for_each(|a| loop2_into_left::<M, E::Wide>(a, direct(b.next(a.len()))));
         }
-        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        let (mut wide_a, mut wide_b) = ([E::Wide::ZERO; TILE], [E::Wide::ZERO; TILE]);
         for a in a.chunks_mut(TILE) {
-            let b = E::widen(b.next(a.len()), &mut wide_b);
-            let old = E::copy_wide(a, &mut wide_a);
-            E::narrow(a, |out| loop2::<M, E::Float>(old, b, out));
+            let b = E::widen_tile(b.next(a.len()), &mut wide_b);
+            let old = E::copy_tile(a, &mut wide_a);
+            E::narrow_tile(a, |out| loop2::<M, E::Wide>(old, b, out));
         }
     });
 }
 
 /// `b = M(a, b)`.
-pub(crate) fn map2_into_right<M: Map2, E: Element>(a: View<'_, E>, b: &mut [E]) {
+pub(crate) fn map2_into_right<M: Map2, E: Compute>(a: View<'_, E>, b: &mut [E]) {
     if let [b] = b {
-        *b = E::narrow_one(one2::<M, E::Float>(a.data[a.offset].widen_one(), b.widen_one()));
+        *b = E::narrow(one2::<M, E::Wide>(a.data[a.offset].widen(), b.widen()));
         return;
     }
     for_parts(b, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, b| {
         let mut gathered = buffer();
         let mut a = Tiles::new(a, range, &mut gathered);
-        let (mut wide_a, mut wide_b) = ([E::Float::ZERO; TILE], [E::Float::ZERO; TILE]);
+        let (mut wide_a, mut wide_b) = ([E::Wide::ZERO; TILE], [E::Wide::ZERO; TILE]);
         for b in b.chunks_mut(TILE) {
-            let a = E::widen(a.next(b.len()), &mut wide_a);
-            let old = E::copy_wide(b, &mut wide_b);
-            E::narrow(b, |out| loop2::<M, E::Float>(a, old, out));
+            let a = E::widen_tile(a.next(b.len()), &mut wide_a);
+            let old = E::copy_tile(b, &mut wide_b);
+            E::narrow_tile(b, |out| loop2::<M, E::Wide>(a, old, out));
         }
     });
 }

@@ -6,7 +6,6 @@ pub(crate) mod combined;
 pub(crate) mod compute;
 pub(crate) mod cost;
 pub(crate) mod dispatch;
-pub(crate) mod element;
 pub(crate) mod in_rows;
 pub(crate) mod isa;
 pub(crate) mod lane;

@@ -1,10 +1,12 @@
 //! Reads a view in row-major order, a contiguous tile at a time.
 
-use super::element::TILE;
 use super::view::View;
 use smallvec::SmallVec;
 use std::mem::MaybeUninit;
 use std::ops::Range;
+
+/// How many elements a kernel works on at once: small enough for its buffers to stay in the first cache.
+pub(crate) const TILE: usize = 512;
 
 /// Room for a tile that has to be gathered.
 pub(crate) type Buffer<T> = [MaybeUninit<T>; TILE];

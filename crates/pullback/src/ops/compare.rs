@@ -53,6 +53,10 @@ impl Primitive for Compare {
         true
     }
 
+    fn commutes(&self) -> bool {
+        matches!(self.relation, Relation::Eq | Relation::Ne)
+    }
+
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
         unreachable!("a truth value carries no cotangent")
     }

@@ -50,6 +50,10 @@ impl Primitive for Logic {
         true
     }
 
+    fn commutes(&self) -> bool {
+        true
+    }
+
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
         unreachable!("a truth value carries no cotangent")
     }

@@ -1,6 +1,6 @@
 //! Every primitive operation, each defined once: its name, shape rule, kernel, pullback and test samples.
 //!
-//! To add one: write its struct and `impl Primitive` in a file here (or a row in the [table]), and name it in the
+//! To add one: write its struct and `impl Primitive` in a file here (or a row in the [table](pullback_table)), and name it in the
 //! list at the end of this file. Everything else is derived from that list.
 
 mod attribute;
@@ -15,7 +15,6 @@ mod reduce;
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
 mod sample;
 mod softmax;
-pub(crate) mod table;
 
 #[cfg(test)]
 mod conformance;
@@ -33,6 +32,8 @@ use crate::kernels::in_rows::RowKernel;
 use crate::shape::Shape;
 use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
 use crate::tensor::{Block, Layout, Output, Tensor, Value, bind};
+pub(crate) use pullback_table::Linearity;
+use pullback_table::elementwise_table;
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -73,16 +74,6 @@ impl Lane {
         let all: SmallVec<[Tensor; 2]> = x.iter().map(|l| l.spread(n)).collect();
         bind(op, &all.iter().collect::<SmallVec<[&Tensor; 2]>>())
     }
-}
-
-/// How an operation depends on its differentiable inputs. Forward mode follows from it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Linearity {
-    /// Linear in all inputs together.
-    Linear,
-    /// Linear in each input while the others stay.
-    Multilinear,
-    Nonlinear,
 }
 
 /// One operation.
@@ -193,6 +184,11 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         false
     }
 
+    /// Whether it gives the same bits with its two inputs in the other order.
+    fn commutes(&self) -> bool {
+        false
+    }
+
     /// Whether nothing is differentiated through it.
     fn severs(&self) -> bool {
         false
@@ -231,8 +227,13 @@ fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tenso
     Ok(dy.unwrap_or_else(|| Tensor::zeros_of(y.dtype(), &y.node().shape)))
 }
 
+/// The rows of the elementwise table, and those that are listed.
 macro_rules! primitives {
-    ($($P:ident $({ $($field:ident),+ })?),* $(,)?) => {
+    ({ $($listed:tt)* } $($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        primitives! { @all $($P,)* $($listed)* }
+    };
+    (@all $($P:ident $({ $($field:ident),+ })?),* $(,)?) => {
         /// Any operation.
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum Op {
@@ -287,6 +288,7 @@ macro_rules! primitives {
             pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }
             fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
+            pub fn commutes(&self) -> bool { match self { $(Op::$P(p) => p.commutes(),)* _ => false } }
             pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }
             fn batch_rule(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => several() } }
             /// The samples of every operation.
@@ -324,13 +326,10 @@ impl Op {
     }
 }
 
-primitives! {
-    Identity, StopGradient, Neg, Abs, Sign, Step, Floor, Ceil, Round, Trunc, Square, Sqrt, Rsqrt, Cbrt, Recip, Exp, Exp2, Expm1, Ln,
-    Log2, Log10, Log1p, Sin, Cos, Tan, Asin, Acos, Atan, Sinh, Cosh, Tanh, Asinh, Acosh, Atanh, Sigmoid, Softplus,
-    Relu, Gelu, Silu, Erf, Erfc, Add, Sub, Mul, Gate, Div, Rem, Pow, Xlogy, Maximum, Minimum, Share, Atan2, Hypot,
-    Logaddexp, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not,
+elementwise_table! { primitives {
+    Identity, StopGradient, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not,
     Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
     Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
     Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
     Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
-}
+} }

@@ -4,24 +4,7 @@ use super::Op;
 use crate::dtype::DType;
 use crate::shape::Shape;
 use crate::tensor::{Key, Tensor};
-
-/// Where test inputs are drawn from, at a distance from kinks and poles.
-#[allow(non_camel_case_types, reason = "the rows of the table name these")]
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) enum Domain {
-    /// -1.5 to 1.5.
-    any,
-    /// 0.3 to 1.5, of either sign.
-    nonzero,
-    /// 0.3 to 1.8.
-    positive,
-    /// -0.8 to 0.8.
-    unit,
-    /// 0.2 to 0.8 above an integer.
-    fractional,
-    /// 1.2 to 2.7.
-    above_one,
-}
+pub(crate) use pullback_table::Domain;
 
 /// One input of a sample.
 #[derive(Clone, Debug)]

@@ -4,7 +4,7 @@ use super::Options;
 use super::constant;
 use super::rewrite::{Refs, rewrite_all};
 use crate::graph::{Body, Graph, Ref, Step};
-use crate::ops::{Op, Relation};
+use crate::ops::Op;
 use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::HashMap;
@@ -32,12 +32,7 @@ pub(super) fn cse(graph: &Graph, _: &Options) -> Graph {
 /// The operands, in one order for operations that give the same bits in both.
 pub(super) fn operands(step: &Step) -> SmallVec<[Ref; 2]> {
     let mut args = step.args.clone();
-    let commutes = match &step.op {
-        Op::Add(_) | Op::Mul(_) | Op::Logic(_) => true,
-        Op::Compare(c) => matches!(c.relation, Relation::Eq | Relation::Ne),
-        _ => false,
-    };
-    if commutes {
+    if step.op.commutes() {
         args.sort_unstable_by_key(|a| match *a {
             Ref::Input(k) => (0, k, 0),
             Ref::Const(k) => (1, k, 0),

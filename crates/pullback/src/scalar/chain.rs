@@ -2,7 +2,7 @@
 
 use super::Real;
 use super::slope::{self, Slope};
-use crate::ops::table::elementwise_table;
+use pullback_table::elementwise_table;
 
 /// A value with derivatives, to which the chain rule can be applied.
 pub(crate) trait Chain: Copy {
@@ -33,42 +33,38 @@ pub(crate) trait Chain: Copy {
 /// The method of one row, by the chain rule.
 macro_rules! chain_method {
     // The operators are traits of their own.
-    (neg $($rest:tt)*) => {};
-    (add $($rest:tt)*) => {};
-    (sub $($rest:tt)*) => {};
-    (mul $($rest:tt)*) => {};
-    (div $($rest:tt)*) => {};
+    ($m:ident ($($operator:tt)*) $($x:ident)+) => {};
     // As short as products, and in line like those: a call would take nested numbers through memory. Others grow with each level.
-    (square $x:ident) => {
+    (square $value:tt $x:ident) => {
         $crate::scalar::chain::chain_method! { @unary #[inline(always)] square }
     };
-    (sqrt $x:ident) => {
+    (sqrt $value:tt $x:ident) => {
         $crate::scalar::chain::chain_method! { @unary #[inline(always)] sqrt }
     };
-    (rsqrt $x:ident) => {
+    (rsqrt $value:tt $x:ident) => {
         $crate::scalar::chain::chain_method! { @unary #[inline(always)] rsqrt }
     };
-    (recip $x:ident) => {
+    (recip $value:tt $x:ident) => {
         $crate::scalar::chain::chain_method! { @unary #[inline(always)] recip }
     };
-    ($m:ident $x:ident) => {
+    ($m:ident $value:tt $x:ident) => {
         $crate::scalar::chain::chain_method! { @unary #[inline] $m }
     };
     (@unary #[$inline:meta] $m:ident) => {
         #[$inline]
         fn $m(self) -> Self {
             let x = $crate::scalar::chain::Chain::primal(self);
-            let y = $crate::number::Number::$m(x);
+            let y = pullback_table::Number::$m(x);
             let [p] = $crate::scalar::slope::$m(x, y);
             $crate::scalar::chain::Chain::unary(self, y, p)
         }
     };
-    ($m:ident $a:ident $b:ident) => {
+    ($m:ident $value:tt $a:ident $b:ident) => {
         #[inline]
         fn $m(self, other: Self) -> Self {
             use $crate::scalar::chain::Chain;
             let (a, b) = (self.primal(), other.primal());
-            let y = $crate::number::Number::$m(a, b);
+            let y = pullback_table::Number::$m(a, b);
             self.binary(other, y, $crate::scalar::slope::$m(a, b, y))
         }
     };
@@ -77,10 +73,10 @@ pub(crate) use chain_method;
 
 macro_rules! define_chain_methods {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// All methods of `Number` but the operators, for a type that implements `Chain`.
         macro_rules! chain_methods {
-            () => { $($crate::scalar::chain::chain_method! { $m $($x)+ })* };
+            () => { $($crate::scalar::chain::chain_method! { $m $value $($x)+ })* };
         }
         pub(crate) use chain_methods;
     };

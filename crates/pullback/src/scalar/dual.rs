@@ -4,13 +4,13 @@ use super::Real;
 use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::{self, Slope};
-use crate::number::Number;
+use pullback_table::Number;
 
 /// A value and its derivatives in `N` directions. Nests for higher orders: the tangents of a
 /// `Dual<Dual<f64, 1>, 1>` carry second derivatives.
 ///
 /// ```
-/// use pullback::number::Number;
+/// use pullback::scalar::Number;
 /// use pullback::scalar::Dual;
 /// let x = Dual::<f64, 1>::new(2.0, [1.0]);
 /// let y = x * x + x.ln();

@@ -6,8 +6,7 @@ use super::{Real, Var};
 use crate::kernels::isa::with_isa;
 use crate::kernels::lane::{Lane, Portable};
 use crate::kernels::math::Isa;
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
+use pullback_table::{Number, elementwise_table};
 use std::cmp::Ordering;
 
 /// `N` numbers, one in each lane of a vector register: what is computed with them is computed for all at once.
@@ -128,7 +127,7 @@ macro_rules! in_each_lane {
 
 macro_rules! lanes_methods {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         impl<const N: usize> Number for Lanes<N> {
             $(lanes_methods! { @row $m $value $($x)+ })*
         }

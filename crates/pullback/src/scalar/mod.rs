@@ -36,13 +36,11 @@ mod plain;
 mod real;
 mod slope;
 pub mod sparse;
-mod special;
 mod tape;
 mod taylor;
 mod var;
 mod wide;
 
-pub use crate::number::Number;
 pub use derivatives::{
     directional, gradient, gradient_into, hessian, hessian_into, hvp, hvp_into, jacobian, jacobian_into,
     second_partial, value_and_gradient,
@@ -54,6 +52,8 @@ pub use interop::Problem;
 pub use lanes::Lanes;
 pub use native::native;
 pub use plain::Single;
+#[doc(inline)]
+pub use pullback_table::Number;
 pub use real::Real;
 pub use tape::{Position, Recording, Tape, Taped, external, free_tapes, gradient_at, record};
 pub use taylor::Taylor;

@@ -14,14 +14,14 @@ macro_rules! derived_operators {
             type Output = Self;
             #[inline]
             fn rem(self, other: Self) -> Self {
-                crate::number::Number::rem(self, other)
+                pullback_table::Number::rem(self, other)
             }
         }
         impl<$($generics)*> std::ops::Rem<f64> for $Type {
             type Output = Self;
             #[inline]
             fn rem(self, other: f64) -> Self {
-                crate::number::Number::rem(self, <$Type as super::Real>::constant(other))
+                pullback_table::Number::rem(self, <$Type as super::Real>::constant(other))
             }
         }
         impl<$($generics)*> std::ops::Add<$Type> for f64 {

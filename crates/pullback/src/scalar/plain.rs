@@ -1,97 +1,8 @@
 //! Plain floating-point numbers as reals: `f64`, and [`Single`] for `f32`.
 
+use super::Real;
 use super::operators::derived_operators;
-use super::{Real, special};
-use crate::number::Number;
-
-/// The base rows on `f64` and `f32`, where they are the same but for the type.
-macro_rules! float_methods {
-    ($float:ident, $wrap:expr, $bare:expr) => {
-        float_methods! { @std $float, $wrap, $bare,
-            abs abs, floor floor, ceil ceil, round round_ties_even, trunc trunc, sqrt sqrt, cbrt cbrt,
-            recip recip, exp exp, exp2 exp2, expm1 exp_m1, ln ln, log2 log2, log10 log10, log1p ln_1p,
-            sin sin, cos cos, tan tan, asin asin, acos acos, atan atan, sinh sinh, cosh cosh, tanh tanh,
-            asinh asinh, acosh acosh, atanh atanh
-        }
-        #[inline(always)]
-        fn sign(self) -> Self {
-            let x = $bare(self);
-            // A zero and NaN are their own sign.
-            $wrap(if x == 0.0 || x.is_nan() { x } else { $float::signum(x) })
-        }
-        #[inline(always)]
-        fn step(self) -> Self {
-            $wrap(if $bare(self) > 0.0 { 1.0 } else { 0.0 })
-        }
-        #[inline(always)]
-        fn relu(self) -> Self {
-            let x = $bare(self);
-            $wrap(if x > 0.0 || x.is_nan() { x } else { 0.0 })
-        }
-        #[inline(always)]
-        fn sigmoid(self) -> Self {
-            // exp of the negative magnitude cannot overflow, and keeps the small side accurate.
-            let x = $bare(self);
-            let e = (-x.abs()).exp();
-            $wrap(if x < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) })
-        }
-        #[inline(always)]
-        fn gate(self, other: Self) -> Self {
-            let (a, b) = ($bare(self), $bare(other));
-            $wrap(if a == 0.0 || b == 0.0 { 0.0 } else { a * b })
-        }
-        #[inline(always)]
-        fn rem(self, other: Self) -> Self {
-            $wrap($bare(self) % $bare(other))
-        }
-        #[inline(always)]
-        fn pow(self, other: Self) -> Self {
-            $wrap($float::powf($bare(self), $bare(other)))
-        }
-        #[inline(always)]
-        fn maximum(self, other: Self) -> Self {
-            let (a, b) = ($bare(self), $bare(other));
-            $wrap(if a > b || a.is_nan() { a } else { b })
-        }
-        #[inline(always)]
-        fn minimum(self, other: Self) -> Self {
-            let (a, b) = ($bare(self), $bare(other));
-            $wrap(if a < b || a.is_nan() { a } else { b })
-        }
-        #[inline(always)]
-        fn share(self, other: Self) -> Self {
-            let (a, b) = ($bare(self), $bare(other));
-            $wrap(if a > b { 1.0 } else if a == b { 0.5 } else { 0.0 })
-        }
-        #[inline(always)]
-        fn atan2(self, other: Self) -> Self {
-            $wrap($float::atan2($bare(self), $bare(other)))
-        }
-        #[inline(always)]
-        fn hypot(self, other: Self) -> Self {
-            $wrap($float::hypot($bare(self), $bare(other)))
-        }
-    };
-    (@std $float:ident, $wrap:expr, $bare:expr, $($m:ident $std:ident),+) => {
-        $(
-            #[inline(always)]
-            fn $m(self) -> Self {
-                $wrap($float::$std($bare(self)))
-            }
-        )+
-    };
-}
-
-impl Number for f64 {
-    float_methods! { f64, std::convert::identity, std::convert::identity }
-
-    fn erf(self) -> Self {
-        special::erf(self)
-    }
-    fn erfc(self) -> Self {
-        special::erfc(self)
-    }
-}
+use pullback_table::Number;
 
 impl Real for f64 {
     #[inline(always)]
@@ -146,14 +57,7 @@ fn bare(x: Single) -> f32 {
 }
 
 impl Number for Single {
-    float_methods! { f32, Single, bare }
-
-    fn erf(self) -> Self {
-        Single(special::erf(f64::from(self.0)) as f32)
-    }
-    fn erfc(self) -> Self {
-        Single(special::erfc(f64::from(self.0)) as f32)
-    }
+    pullback_table::float_methods! { f32, Single, bare }
 }
 
 impl Real for Single {

@@ -1,6 +1,6 @@
 //! What generic code on numbers may ask of its number type.
 
-use crate::number::Number;
+use pullback_table::Number;
 use std::fmt::{Debug, Display};
 use std::iter::{Product, Sum};
 use std::ops::{AddAssign, DivAssign, MulAssign, Rem, RemAssign, SubAssign};

@@ -5,7 +5,7 @@
 
 use super::Real;
 use super::real::chained;
-use crate::ops::table::elementwise_table;
+use pullback_table::elementwise_table;
 
 /// A partial derivative. Those that the table writes as a literal are known without arithmetic.
 #[derive(Clone, Copy, Debug)]
@@ -74,7 +74,7 @@ macro_rules! slopes {
 
 macro_rules! slope_functions {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         $(slope_function! { @reads $m ($($x),+) $d [$($($r)*)+] })*
     };
 }

@@ -3,8 +3,7 @@
 use super::Real;
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::{self, Slope};
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
+use pullback_table::{Number, elementwise_table};
 
 /// The first `N` Taylor coefficients of a number that moves: `c[0] + c[1] t + .. + c[N-1] t^(N-1)`.
 ///
@@ -158,12 +157,8 @@ impl<const N: usize> std::ops::Div<f64> for Taylor<N> {
 }
 
 macro_rules! taylor_method {
-    // Operators, and two functions with a recurrence of their own.
-    (neg $($rest:tt)*) => {};
-    (add $($rest:tt)*) => {};
-    (sub $($rest:tt)*) => {};
-    (mul $($rest:tt)*) => {};
-    (div $($rest:tt)*) => {};
+    ($m:ident $x:tt ($($operator:tt)*) $reads:tt) => {};
+    // Two functions have a recurrence of their own.
     (recip $($rest:tt)*) => {
         fn recip(self) -> Self {
             Self::constant(1.0) / self
@@ -179,12 +174,12 @@ macro_rules! taylor_method {
             Self::solve(Number::pow(self.c[0], other.c[0]), [exponent], true, |_, y| [Slope::Of(y)])
         }
     };
-    ($m:ident ($x:ident) [$($r:ident)*]) => {
+    ($m:ident ($x:ident) $value:tt [$($r:ident)*]) => {
         fn $m(self) -> Self {
             Self::solve(Number::$m(self.c[0]), [self], reads_y(&[$(stringify!($r)),*]), |[x], y| slope::$m(x, y))
         }
     };
-    ($m:ident ($a:ident, $b:ident) [$($r:ident)*]) => {
+    ($m:ident ($a:ident, $b:ident) $value:tt [$($r:ident)*]) => {
         fn $m(self, other: Self) -> Self {
             let y0 = Number::$m(self.c[0], other.c[0]);
             Self::solve(y0, [self, other], reads_y(&[$(stringify!($r)),*]), |[a, b], y| slope::$m(a, b, y))
@@ -199,9 +194,9 @@ fn reads_y(reads: &[&str]) -> bool {
 
 macro_rules! number_for_taylor {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         impl<const N: usize> Number for Taylor<N> {
-            $(taylor_method! { $m $x [$($($r)*)+] })*
+            $(taylor_method! { $m $x $value [$($($r)*)+] })*
         }
     };
 }

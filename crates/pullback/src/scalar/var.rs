@@ -6,7 +6,7 @@ use super::real::chained;
 use super::slope::Slope;
 use super::tape::{self, Gather, Taped, slot};
 use super::{Real, checkpoint};
-use crate::number::Number;
+use pullback_table::Number;
 
 /// A value on a tape: `v`, with `dv = c d(node)`.
 ///

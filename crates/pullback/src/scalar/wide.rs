@@ -5,7 +5,7 @@ use super::chain::{Chain, chain_methods, chain_operators, chain_powers};
 use super::operators::{compared_by_value, derived_operators};
 use super::slope::Slope;
 use super::tape::out_of_memory;
-use crate::number::Number;
+use pullback_table::Number;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 

@@ -10,11 +10,12 @@ use crate::dtype::Scalar;
 use crate::error::{Result, Within, err, or_panic};
 use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
 use crate::tape::{AMBIENT, in_strict_mode, saved_by};
+use pullback_table::row;
 use std::borrow::Cow;
 use std::ops;
 
 macro_rules! operators {
-    ($($Trait:ident $f:ident $commutes:literal, $Assign:ident $assign:ident $try_assign:ident;)*) => {$(
+    ($($Trait:ident $f:ident, $Assign:ident $assign:ident $try_assign:ident;)*) => {$(
         impl ops::$Trait<&Tensor> for &Tensor {
             type Output = Tensor;
             #[track_caller]
@@ -24,7 +25,7 @@ macro_rules! operators {
             type Output = Tensor;
             #[track_caller]
             fn $f(self, b: Tensor) -> Tensor {
-                if $commutes { or_panic(consuming($Trait, b, self.into())) } else { or_panic(binary($Trait, self, (&b).into())) }
+                if row::$Trait.commutes { or_panic(consuming($Trait, b, self.into())) } else { or_panic(binary($Trait, self, (&b).into())) }
             }
         }
         impl ops::$Trait<&Tensor> for Tensor {
@@ -45,7 +46,7 @@ macro_rules! operators {
             #[track_caller]
             fn $assign(&mut self, b: Tensor) { or_panic(self.$try_assign(&b)) }
         }
-        operators!(@numbers $Trait $f $commutes $Assign $assign $try_assign: f64 i64);
+        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 i64);
         impl Tensor {
             #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
             #[track_caller]
@@ -54,7 +55,7 @@ macro_rules! operators {
             }
         }
     )*};
-    (@numbers $Trait:ident $f:ident $commutes:literal $Assign:ident $assign:ident $try_assign:ident: $($t:ty)*) => {$(
+    (@numbers $Trait:ident $f:ident $Assign:ident $assign:ident $try_assign:ident: $($t:ty)*) => {$(
         impl ops::$Trait<$t> for &Tensor {
             type Output = Tensor;
             #[track_caller]
@@ -74,7 +75,7 @@ macro_rules! operators {
             type Output = Tensor;
             #[track_caller]
             fn $f(self, b: Tensor) -> Tensor {
-                if $commutes { or_panic(consuming($Trait, b, self.into())) } else { or_panic(reversed($Trait.into(), self.into(), &b)) }
+                if row::$Trait.commutes { or_panic(consuming($Trait, b, self.into())) } else { or_panic(reversed($Trait.into(), self.into(), &b)) }
             }
         }
         impl ops::$Assign<$t> for Tensor {
@@ -84,11 +85,11 @@ macro_rules! operators {
     )*};
 }
 operators! {
-    Add add true, AddAssign add_assign try_add_assign;
-    Sub sub false, SubAssign sub_assign try_sub_assign;
-    Mul mul true, MulAssign mul_assign try_mul_assign;
-    Div div false, DivAssign div_assign try_div_assign;
-    Rem rem false, RemAssign rem_assign try_rem_assign;
+    Add add, AddAssign add_assign try_add_assign;
+    Sub sub, SubAssign sub_assign try_sub_assign;
+    Mul mul, MulAssign mul_assign try_mul_assign;
+    Div div, DivAssign div_assign try_div_assign;
+    Rem rem, RemAssign rem_assign try_rem_assign;
 }
 
 /// `a op b` where `a` is handed over: its memory takes the result if nobody else can see it and nothing is recorded.

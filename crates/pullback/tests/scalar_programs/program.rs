@@ -1,77 +1,31 @@
 //! Random programs over all of `Real`, and what their derivatives have to be.
 
-use pullback::scalar::{Dual, Number, Real};
+use pullback::scalar::{Dual, Real};
+use pullback_table::{function, row};
 use std::fmt;
 
-/// Operations of up to three numbers and a constant.
+/// The rows of the table, and the listed operations of up to three numbers and a constant.
 macro_rules! operations {
-    (|$a:ident, $b:ident, $c:ident, $k:ident| $($name:ident $arity:literal = $value:expr;)*) => {
+    ({ |$a:ident, $b:ident, $c:ident, $k:ident| $($name:ident $arity:literal = $value:expr;)* }
+        $($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $row:tt;
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// Every operation, with the number of its arguments.
-        pub const OPERATIONS: &[(&str, usize)] = &[$((stringify!($name), $arity)),*];
+        pub const OPERATIONS: &[(&str, usize)] =
+            &[$((stringify!($m), row::$P.arguments.len()),)* $((stringify!($name), $arity)),*];
 
         #[allow(unused_variables, reason = "few take all of them")]
         fn apply<T: Real>(name: &str, [$a, $b, $c]: [T; 3], $k: f64) -> T {
             match name {
+                $(stringify!($m) => operations!(@ $m $x $a $b),)*
                 $(stringify!($name) => $value,)*
                 other => unreachable!("{other} is not an operation"),
             }
         }
     };
+    (@ $m:ident ($x:ident) $a:ident $b:ident) => { function::$m($a) };
+    (@ $m:ident ($x:ident, $y:ident) $a:ident $b:ident) => { function::$m($a, $b) };
 }
-operations! { |a, b, c, k|
-    neg 1 = -a;
-    abs 1 = a.abs();
-    sign 1 = a.sign();
-    step 1 = a.step();
-    floor 1 = a.floor();
-    ceil 1 = a.ceil();
-    round 1 = a.round();
-    trunc 1 = a.trunc();
-    square 1 = a.square();
-    sqrt 1 = a.sqrt();
-    rsqrt 1 = a.rsqrt();
-    cbrt 1 = a.cbrt();
-    recip 1 = a.recip();
-    exp 1 = a.exp();
-    exp2 1 = a.exp2();
-    expm1 1 = a.expm1();
-    ln 1 = a.ln();
-    log2 1 = a.log2();
-    log10 1 = a.log10();
-    log1p 1 = a.log1p();
-    sin 1 = a.sin();
-    cos 1 = a.cos();
-    tan 1 = a.tan();
-    asin 1 = a.asin();
-    acos 1 = a.acos();
-    atan 1 = a.atan();
-    sinh 1 = a.sinh();
-    cosh 1 = a.cosh();
-    tanh 1 = a.tanh();
-    asinh 1 = a.asinh();
-    acosh 1 = a.acosh();
-    atanh 1 = a.atanh();
-    sigmoid 1 = a.sigmoid();
-    softplus 1 = a.softplus();
-    relu 1 = a.relu();
-    gelu 1 = a.gelu();
-    silu 1 = a.silu();
-    erf 1 = a.erf();
-    erfc 1 = a.erfc();
-    add 2 = a + b;
-    sub 2 = a - b;
-    mul 2 = a * b;
-    gate 2 = a.gate(b);
-    div 2 = a / b;
-    rem 2 = Number::rem(a, b);
-    pow 2 = a.pow(b);
-    xlogy 2 = a.xlogy(b);
-    maximum 2 = a.maximum(b);
-    minimum 2 = a.minimum(b);
-    share 2 = a.share(b);
-    atan2 2 = a.atan2(b);
-    hypot 2 = a.hypot(b);
-    logaddexp 2 = a.logaddexp(b);
+pullback_table::elementwise_table! { operations { |a, b, c, k|
     constant 1 = a * T::constant(k);
     from 1 = a + T::from(k);
     default 1 = a - T::default();
@@ -115,7 +69,7 @@ operations! { |a, b, c, k|
     sum_of_references 3 = [a, b, c].iter().sum();
     product 3 = [a, b, c].into_iter().product();
     product_of_references 3 = [a, b, c].iter().product();
-}
+} }
 
 /// Those that come to their result by several operations, as all do that have the same argument twice: where numbers are infinite, the
 /// order of these shows.

@@ -23,28 +23,25 @@
 //! | acos | 0.6 | 0.6 | atan2 | 1.7 | 1.5 |
 //! | atan | 1.8 | 1.6 | hypot | 0.5 | 1.2 |
 //!
-//! The tail of `erfc` is the one above 2.2: a quotient, an exponential and a product each add to it. The square root and the
-//! functions that round to integers are exact.
+//! The tail of `erfc` is the one above 2.2: a quotient, an exponential and a product each add to it. Those of
+//! `exact.rs` have no error.
 //!
-//! `rem` is the exact C remainder, one element at a time. Sine, cosine and tangent of an argument beyond
+//! Sine, cosine and tangent of an argument beyond
 //! [`Float::TRIG_LIMIT`] are NaN in a vector lane, and the driver asks again with a careful lane, which calls the
 //! standard library there.
 
 mod arc;
 mod double;
 mod erf;
+mod exact;
 mod exp;
 mod log;
 mod pow;
 mod single;
 mod trig;
 
-pub(crate) use arc::{acos, asin, atan, atan2};
-pub(crate) use erf::{erf, erfc};
-pub(crate) use exp::{cosh, exp, exp2, expm1, sigmoid, sinh, tanh};
-pub(crate) use log::{acosh, asinh, atanh, ln, log1p, log2, log10};
-pub(crate) use pow::{cbrt, hypot, pow};
-pub(crate) use trig::{cos, sin, sincos, tan};
+// A function of each row of the table that is `base` there, under its name.
+pub(crate) use {arc::*, erf::*, exact::*, exp::*, log::*, pow::*, trig::*};
 
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Shl, Shr, Sub};
 

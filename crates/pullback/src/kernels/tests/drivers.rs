@@ -1,7 +1,7 @@
 //! The drivers against naive indexing, for views of every kind, and the promise that a result depends on its operands alone.
 
 use super::{each1, each2, noise, row};
-use crate::kernels::element::Element;
+use crate::kernels::compute::Compute;
 use crate::kernels::isa::Isa;
 use crate::kernels::isa::forced::with_each_isa;
 use crate::kernels::map::{
@@ -10,8 +10,8 @@ use crate::kernels::map::{
 use crate::kernels::math::Float;
 use crate::kernels::view::View;
 use crate::kernels::{cost::Cost, parallel};
-use crate::ops::table::elementwise_table;
 use half::{bf16, f16};
+use pullback_table::elementwise_table;
 
 /// Shape, strides and offset of views into 6000 elements: contiguous, transposed, flipped, broadcast, stepped, empty.
 const VIEWS: [(&[usize], &[isize], usize); 12] = [
@@ -47,7 +47,7 @@ fn contiguous<'a, T>(data: &'a [T], shape: &'a [usize; 1]) -> View<'a, T> {
 }
 
 /// Bits to compare by, with one pattern for every NaN.
-fn bits<E: Element + Into<f64>>(x: &[E]) -> Vec<u64> {
+fn bits<E: Compute + Into<f64>>(x: &[E]) -> Vec<u64> {
     x.iter().map(|&x| x.into()).map(|x: f64| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect()
 }
 
@@ -59,7 +59,7 @@ fn mixed(seed: u64) -> impl Iterator<Item = f64> {
         .map(move |(u, v)| if v < 0.02 { rare[(u * 8.0) as usize] } else { 8.0 * u - 3.0 })
 }
 
-fn unary_law<M: Map1, E: Element + Into<f64>>(name: &str, from: fn(f64) -> E) {
+fn unary_law<M: Map1, E: Compute + Into<f64>>(name: &str, from: fn(f64) -> E) {
     let x: Vec<E> = mixed(5).take(1100).map(from).collect();
     let mut expected = x.clone();
     for (y, x) in expected.iter_mut().zip(&x) {
@@ -75,7 +75,7 @@ fn unary_law<M: Map1, E: Element + Into<f64>>(name: &str, from: fn(f64) -> E) {
     }
 }
 
-fn binary_law<M: Map2, E: Element + Into<f64>>(name: &str, from: fn(f64) -> E) {
+fn binary_law<M: Map2, E: Compute + Into<f64>>(name: &str, from: fn(f64) -> E) {
     let a: Vec<E> = mixed(7).take(1100).map(from).collect();
     let b: Vec<E> = mixed(9).take(1100).map(from).collect();
     let mut expected = a.clone();
@@ -103,15 +103,22 @@ fn isa_law(name: &str, compute: impl Fn() -> Vec<u64>) {
     });
 }
 
-fn unary_isa_law<M: Map1, E: Element<Float = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
+fn unary_isa_law<M: Map1, E: Compute<Wide = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
     let x: Vec<E> = mixed(5).take(1100).map(from).collect();
     isa_law(name, || bits(&each1::<M, E>(&x)));
 }
 
-fn binary_isa_law<M: Map2, E: Element<Float = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
+fn binary_isa_law<M: Map2, E: Compute<Wide = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
     let a: Vec<E> = mixed(7).take(1100).map(from).collect();
     let b: Vec<E> = mixed(9).take(1100).map(from).collect();
     isa_law(name, || bits(&each2::<M, E>(&a, &b)));
+}
+
+/// A row that says so gives the same bits with its operands in the other order.
+fn commuting_law<M: Map2, E: Compute<Wide = E> + Float + Into<f64>>(name: &str, from: fn(f64) -> E) {
+    let a: Vec<E> = mixed(7).take(1100).map(from).collect();
+    let b: Vec<E> = mixed(9).take(1100).map(from).collect();
+    assert_eq!(bits(&each2::<M, E>(&a, &b)), bits(&each2::<M, E>(&b, &a)), "{name} commutes");
 }
 
 macro_rules! law {
@@ -124,14 +131,19 @@ macro_rules! law {
         law!(unary_isa_law $P $m);
     };
     ($P:ident $m:ident($a:ident, $b:ident)) => {
-        with_each_isa(|_| { law!(binary_law $P $m); });
+        with_each_isa(|_| {
+            law!(binary_law $P $m);
+            if pullback_table::row::$P.commutes {
+                law!(commuting_law $P $m);
+            }
+        });
         law!(binary_isa_law $P $m);
     };
 }
 
 macro_rules! every_row {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
         #[test]
         fn an_element_has_the_same_bits_alone_and_in_any_loop_of_an_isa() {
             $(law!{ $P $m($($x),+) })*

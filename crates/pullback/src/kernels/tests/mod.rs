@@ -8,8 +8,7 @@ mod special_values;
 use super::dispatch::{loop1, loop2};
 use super::map::{Map1, Map2};
 use super::math::Float;
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
+use pullback_table::{Number, elementwise_table};
 
 /// A row of the table as an elementwise function, under the name of its method.
 macro_rules! row {
@@ -35,7 +34,7 @@ macro_rules! row {
 
 macro_rules! rows {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
         mod row {
             use super::*;
             $(row! { $P $m($($x),+) })*

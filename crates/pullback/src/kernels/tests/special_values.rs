@@ -3,7 +3,7 @@
 use super::{each1, each2, row};
 use crate::kernels::isa::forced::with_each_isa;
 use crate::kernels::lane::{Lane, Portable};
-use crate::number::Number;
+use pullback_table::Number;
 
 const VALUES: [f64; 30] = [
     f64::NAN,

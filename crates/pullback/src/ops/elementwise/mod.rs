@@ -1,4 +1,4 @@
-//! Elementwise operations: the rows of the [table](super::table) as primitives, and the few that need a file.
+//! Elementwise operations: the rows of the [table](pullback_table) as primitives, and the few that need a file.
 //!
 //! Pullback and pushforward both follow from the partials of a row. The chain rule multiplies with
 //! [`gate`](crate::Tensor::gate), so an exactly zero cotangent stays zero where a partial is infinite or NaN, and an exactly zero
@@ -9,15 +9,13 @@ mod integer;
 
 pub(crate) use clamp::Clamp;
 
-use super::table::elementwise_table;
 use super::*;
 use crate::dtype::{Element, with_float};
 use crate::error::{Error, err};
 use crate::kernels::cost::Cost;
 use crate::kernels::map::{self, Map1, Map2};
 use crate::kernels::view::View;
-use crate::number::Number;
-use integer::Integer;
+use pullback_table::{Integer, Number, elementwise_table, function, row};
 use smallvec::smallvec;
 
 /// What a partial derivative in the table can be: a literal, or a tensor.
@@ -62,22 +60,17 @@ fn primal<'a>(at: &'a At, k: usize) -> &'a Tensor {
     if k < at.arity() { at.x(k) } else { at.y() }
 }
 
-/// The row's function on a number, an operator or the method of [`Number`] with the row's name, as a kernel.
+/// The row's function on numbers as a kernel.
 macro_rules! kernel {
-    ($P:ident neg($x:ident)) => { kernel!(@ $P, Map1, run1, ($x), -$x); };
-    ($P:ident add($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a + $b); };
-    ($P:ident sub($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a - $b); };
-    ($P:ident mul($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a * $b); };
-    ($P:ident div($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), $a / $b); };
-    ($P:ident $m:ident($x:ident)) => { kernel!(@ $P, Map1, run1, ($x), N::$m($x)); };
-    ($P:ident $m:ident($a:ident, $b:ident)) => { kernel!(@ $P, Map2, run2, ($a, $b), N::$m($a, $b)); };
-    (@ $P:ident, $Map:ident, $run:ident, ($($x:ident),+), $value:expr) => {
+    ($P:ident $m:ident($x:ident)) => { kernel!(@ $P $m, Map1, run1, ($x)); };
+    ($P:ident $m:ident($a:ident, $b:ident)) => { kernel!(@ $P $m, Map2, run2, ($a, $b)); };
+    (@ $P:ident $m:ident, $Map:ident, $run:ident, ($($x:ident),+)) => {
         impl $Map for $P {
             #[inline(always)]
-            fn value<N: Number>($($x: N),+) -> N { $value }
+            fn value<N: Number>($($x: N),+) -> N { function::$m($($x),+) }
         }
         impl $P {
-            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out) }
+            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out, row::$P.integer) }
         }
     };
 }
@@ -95,7 +88,7 @@ macro_rules! formula {
 
 macro_rules! rows {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {$(
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq)]
         pub(crate) struct $P;
@@ -109,11 +102,11 @@ macro_rules! rows {
 
         #[allow(unused_variables, unused_mut, reason = "partials that read nothing use no primal values")]
         impl Primitive for $P {
-            const NAME: &'static str = stringify!($m);
+            const NAME: &'static str = row::$P.name;
             const ARITY: Option<usize> = Some($P::ARGS.len());
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
-                same_type(x, Self::NAME)
+                same_type(x, row::$P.integer.is_some())
             }
 
             fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
@@ -159,7 +152,11 @@ macro_rules! rows {
             }
 
             fn linearity(&self) -> Linearity {
-                Linearity::$lin
+                row::$P.linearity
+            }
+
+            fn commutes(&self) -> bool {
+                row::$P.commutes
             }
 
             #[allow(unused_variables, reason = "some partials read nothing")]
@@ -178,7 +175,8 @@ macro_rules! rows {
 
             fn samples() -> Vec<Sample> {
                 let shapes: [&[usize]; 3] = [&[], &[5], &[2, 3]];
-                shapes.into_iter().map(|s| Sample::new($P, [$(Draw::new(Domain::$dom, s)),+])).collect()
+                let inputs = |s| row::$P.domains.iter().map(|&domain| Draw::new(domain, s)).collect::<Vec<_>>();
+                shapes.into_iter().map(|s| Sample::new($P, inputs(s))).collect()
             }
         }
     )*};
@@ -186,13 +184,13 @@ macro_rules! rows {
 elementwise_table!(rows);
 
 /// Equal shapes and types: floats or, where the operation has an integer version, integers.
-fn same_type(x: &[Arg], name: &str) -> Result<Aval> {
+fn same_type(x: &[Arg], has_integers: bool) -> Result<Aval> {
     let first = x[0];
     if let Some(other) = x[1..].iter().find(|a| a.dtype != first.dtype || a.shape != first.shape) {
         let (s, t) = (first.shape, other.shape);
         return Err(err!(Shape, "operands must agree, got {} {s:?} and {} {t:?}", first.dtype, other.dtype));
     }
-    if first.dtype.is_float() || (first.dtype.is_int() && Integer::of(name).is_some()) {
+    if first.dtype.is_float() || (first.dtype.is_int() && has_integers) {
         return Ok(Aval { dtype: first.dtype, shape: first.shape.clone() });
     }
     Err(needs_float(first.dtype))
@@ -202,10 +200,10 @@ pub(crate) fn needs_float(dtype: DType) -> Error {
     err!(DType, "takes floats, got {dtype}; use .cast(DType::F32) or .cast(DType::F64) first")
 }
 
-fn run1<M: Map1 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
+fn run1<M: Map1>(x: &[Value], out: &mut Output, integer: Option<Integer>) -> Result<()> {
     let dtype = x[0].dtype;
     if dtype.is_int() {
-        return integer::run(M::NAME, x, out);
+        return integer::run(integer.expect("`infer` has accepted integers"), x, out);
     }
     with_float!(dtype, T => if let Some((_, x)) = out.overwritten::<T>() {
         map::map1_in_place::<M, T>(x);
@@ -222,10 +220,10 @@ fn run1<M: Map1 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
     Ok(())
 }
 
-fn run2<M: Map2 + Primitive>(x: &[Value], out: &mut Output) -> Result<()> {
+fn run2<M: Map2>(x: &[Value], out: &mut Output, integer: Option<Integer>) -> Result<()> {
     let dtype = x[0].dtype;
     if dtype.is_int() {
-        return integer::run(M::NAME, x, out);
+        return integer::run(integer.expect("`infer` has accepted integers"), x, out);
     }
     with_float!(dtype, T => if let Some((k, own)) = out.overwritten::<T>() {
         match k {

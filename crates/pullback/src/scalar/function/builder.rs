@@ -171,7 +171,7 @@ impl Builder {
         for (arg, &x) in args.iter_mut().zip(x) {
             *arg = self.node(x);
         }
-        if op.is_commutative() && args[0] > args[1] {
+        if op.commutes() && args[0] > args[1] {
             args.swap(0, 1);
         }
         self.append(Node { op, args }, value)

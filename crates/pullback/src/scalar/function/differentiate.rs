@@ -2,13 +2,13 @@
 
 use super::graph::{Graph, Op};
 use super::symbol::{Symbol, existing};
-use crate::ops::table::elementwise_table;
 use crate::scalar::Real;
 use crate::scalar::slope::{self, Slope};
+use pullback_table::elementwise_table;
 
 macro_rules! slopes_by_row {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// The partial derivatives of a row, as operations appended to the graph being built.
         fn slopes(op: Op, x: &[Symbol], y: Symbol) -> [Slope<Symbol>; 2] {
             match op {

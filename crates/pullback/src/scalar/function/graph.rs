@@ -1,12 +1,12 @@
 //! The straight line of a recorded function: operations in the order they ran, each result computed once.
 
-use crate::ops::table::elementwise_table;
+use pullback_table::{elementwise_table, row};
 use std::fmt;
 use std::panic::Location;
 
 macro_rules! operations {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// An operation of a recorded function: a row of the elementwise table, or one of a few more.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[repr(u8)]
@@ -62,17 +62,19 @@ macro_rules! operations {
                     $(Op::$P => [$(stringify!($x)),+].len(),)*
                 }
             }
+
+            /// Whether the order of the two arguments does not matter, to the last bit.
+            pub fn commutes(self) -> bool {
+                match self {
+                    Op::Chain => true,
+                    $(Op::$P => row::$P.commutes,)*
+                    _ => false,
+                }
+            }
         }
     };
 }
 elementwise_table!(operations);
-
-impl Op {
-    /// Whether the order of the two arguments does not matter, to the last bit.
-    pub fn is_commutative(self) -> bool {
-        matches!(self, Op::Add | Op::Mul | Op::Chain | Op::Hypot)
-    }
-}
 
 /// One operation and the nodes it reads. Unused arguments are 0.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

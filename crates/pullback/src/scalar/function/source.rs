@@ -145,8 +145,8 @@ fn rust_template(op: Op) -> String {
         }
         Op::Asinh | Op::Acosh | Op::Atanh => format!("{{0}}.{}()", op.name()),
         // Not in the standard library.
-        op if op.arity() == 1 => format!("pullback::number::Number::{}({{0}})", op.name()),
-        op => format!("pullback::number::Number::{}({{0}}, {{1}})", op.name()),
+        op if op.arity() == 1 => format!("pullback::scalar::Number::{}({{0}})", op.name()),
+        op => format!("pullback::scalar::Number::{}({{0}}, {{1}})", op.name()),
     }
 }
 

@@ -7,8 +7,7 @@ use super::workspace::Slot;
 use crate::kernels::isa::with_isa;
 use crate::kernels::lane::{Careful, Lane, Portable};
 use crate::kernels::math::Isa;
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
+use pullback_table::{elementwise_table, function, row};
 
 /// Runs the steps in every lane of a block.
 pub(super) fn run_block<const L: usize>(program: &Program, slots: &mut [Slot<L>]) -> Option<Failure> {
@@ -114,16 +113,6 @@ fn each3<const L: usize, I: Isa>(
     }
 }
 
-/// The result of a row for its arguments: `-a`, `a + b`, or the method of `Number`.
-macro_rules! row {
-    (neg, $a:expr) => { -$a };
-    (add, $a:expr, $b:expr) => { $a + $b };
-    (sub, $a:expr, $b:expr) => { $a - $b };
-    (mul, $a:expr, $b:expr) => { $a * $b };
-    (div, $a:expr, $b:expr) => { $a / $b };
-    ($m:ident, $($x:expr),+) => { Number::$m($($x),+) };
-}
-
 #[inline(always)]
 fn mul_add<I: Isa>(a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f64, I> {
     if I::FMA { Lane::new(a.0.mul_add(b.0, c.0)) } else { a * b + c }
@@ -146,7 +135,7 @@ fn choose<I: Isa>(mask: Lane<f64, I>, then: Lane<f64, I>, otherwise: Lane<f64, I
 
 macro_rules! evaluation {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// One operation on single numbers.
         #[inline(always)]
         fn value<I: Isa>(op: Op, a: Lane<f64, I>, b: Lane<f64, I>, c: Lane<f64, I>) -> Lane<f64, I> {
@@ -177,19 +166,19 @@ macro_rules! evaluation {
                 Op::MulAdd => each3::<L, I>(step, slots, mul_add),
                 Op::MulSub => each3::<L, I>(step, slots, |a, b, c| mul_add(a, b, -c)),
                 Op::NegMulAdd => each3::<L, I>(step, slots, |a, b, c| mul_add(-a, b, c)),
-                $(Op::$P => evaluation!(@lanes step slots $m $($x)+),)*
-            }
-            if matches!(step.op, Op::Sin | Op::Cos | Op::Tan) {
-                repair(step, slots);
+                $(Op::$P => {
+                    evaluation!(@lanes step slots $m $($x)+);
+                    if row::$P.limited {
+                        repair(step, slots, |[$($x),+]| function::$m($($x),+));
+                    }
+                })*
             }
         }
     };
-    (@value $m:ident $a:ident $b:ident $x:ident) => { row!($m, $a) };
-    (@value $m:ident $a:ident $b:ident $x:ident $z:ident) => { row!($m, $a, $b) };
-    (@lanes $step:ident $slots:ident $m:ident $x:ident) => { evaluation!(@one $step $slots |$x| row!($m, $x)) };
-    (@lanes $step:ident $slots:ident $m:ident $x:ident $z:ident) => {
-        evaluation!(@two $step $slots |$x, $z| row!($m, $x, $z))
-    };
+    (@value $m:ident $a:ident $b:ident $x:ident) => { function::$m($a) };
+    (@value $m:ident $a:ident $b:ident $x:ident $z:ident) => { function::$m($a, $b) };
+    (@lanes $step:ident $slots:ident $m:ident $x:ident) => { evaluation!(@one $step $slots function::$m) };
+    (@lanes $step:ident $slots:ident $m:ident $x:ident $z:ident) => { evaluation!(@two $step $slots function::$m) };
     (@one $step:ident $slots:ident $f:expr) => {{
         let (dst, [a]) = operands($step, $slots);
         each1::<L, I>(dst, a, $f)
@@ -201,19 +190,15 @@ macro_rules! evaluation {
 }
 elementwise_table!(evaluation);
 
-/// Computes lanes that came out as NaN again: the vector formulas of the trigonometric functions do not cover very large
-/// arguments, and say so by a NaN.
+/// Computes lanes that came out as NaN again, by the standard library: the vector formulas of [limited](pullback_table::Row::limited)
+/// rows do not cover very large arguments, and say so by a NaN.
 #[inline(always)]
-fn repair<const L: usize>(step: &Step, slots: &mut [Slot<L>]) {
-    let (dst, [x]) = operands(step, slots);
+fn repair<const L: usize, const N: usize>(step: &Step, slots: &mut [Slot<L>], f: fn([f64; N]) -> f64) {
+    let (dst, x) = operands(step, slots);
     if !dst.iter().fold(false, |any, y| any | y.is_nan()) {
         return;
     }
-    for (y, x) in dst.iter_mut().zip(x).filter(|(y, _)| y.is_nan()) {
-        *y = match step.op {
-            Op::Sin => x.sin(),
-            Op::Cos => x.cos(),
-            _ => x.tan(),
-        };
+    for (k, y) in dst.iter_mut().enumerate().filter(|(_, y)| y.is_nan()) {
+        *y = f(x.map(|x| x[k]));
     }
 }

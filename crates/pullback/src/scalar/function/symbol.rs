@@ -2,10 +2,9 @@
 
 use super::builder::Builder;
 use super::graph::{Comparison, Graph, Op};
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
 use crate::scalar::Real;
 use crate::scalar::operators::derived_operators;
+use pullback_table::{Number, elementwise_table};
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::panic::Location;
@@ -114,17 +113,13 @@ impl Symbol {
 }
 
 macro_rules! symbol_method {
-    (neg $($rest:tt)*) => {};
-    (add $($rest:tt)*) => {};
-    (sub $($rest:tt)*) => {};
-    (mul $($rest:tt)*) => {};
-    (div $($rest:tt)*) => {};
-    ($m:ident $P:ident $x:ident) => {
+    ($m:ident $P:ident ($($operator:tt)*) $($x:ident)+) => {};
+    ($m:ident $P:ident $value:tt $x:ident) => {
         fn $m(self) -> Self {
             emit(Op::$P, &[self], Number::$m(self.value))
         }
     };
-    ($m:ident $P:ident $a:ident $b:ident) => {
+    ($m:ident $P:ident $value:tt $a:ident $b:ident) => {
         fn $m(self, other: Self) -> Self {
             emit(Op::$P, &[self, other], Number::$m(self.value, other.value))
         }
@@ -133,9 +128,9 @@ macro_rules! symbol_method {
 
 macro_rules! number_for_symbol {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         impl Number for Symbol {
-            $(symbol_method! { $m $P $($x)+ })*
+            $(symbol_method! { $m $P $value $($x)+ })*
         }
     };
 }

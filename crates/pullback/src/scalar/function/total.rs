@@ -220,8 +220,8 @@ impl Total {
 mod tests {
     use super::*;
     use crate::kernels::isa::forced::with_each_isa;
-    use crate::number::Number;
     use crate::scalar::{Real, Symbol};
+    use pullback_table::Number;
 
     /// Two shared inputs, two own ones; a value that takes a logarithm for a branch.
     fn f<T: Real>(x: &[T]) -> T {

@@ -1,10 +1,10 @@
 //! nalgebra's `RealField` and `ComplexField`, so that its decompositions run on dual numbers and tape variables.
 
-use crate::number::Number;
 use crate::scalar::{Dual, Real, Taped, Var};
 use approx::{AbsDiffEq, RelativeEq, UlpsEq};
 use nalgebra::{ComplexField, Field, RealField, SimdValue};
 use num_traits::Float;
+use pullback_table::Number;
 use simba::scalar::SubsetOf;
 use std::f64::consts;
 

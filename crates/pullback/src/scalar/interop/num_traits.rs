@@ -1,8 +1,8 @@
 //! `num_traits`, so that code written against `Float` is differentiated as it is.
 
-use crate::number::Number;
 use crate::scalar::{Dual, Real, Taped, Var};
 use num_traits::{Float, FromPrimitive, Num, NumCast, One, Signed, ToPrimitive, Zero};
+use pullback_table::Number;
 use std::num::FpCategory;
 
 macro_rules! forwarded {

@@ -1,7 +1,7 @@
 //! Which derivatives can be other than zero, found by passing sets of indices through a recorded function.
 
-use crate::ops::table::elementwise_table;
 use crate::scalar::function::{Graph, Op};
+use pullback_table::elementwise_table;
 use std::rc::Rc;
 
 /// The places of a sparse matrix that may hold something, row by row in order of their columns.
@@ -86,7 +86,7 @@ impl Pattern {
 
 macro_rules! flat_rows {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// Whether the derivatives of the operation are zero everywhere.
         fn is_flat(op: Op) -> bool {
             match op {

@@ -3,10 +3,10 @@
 use super::methods;
 use crate::dtype::DType;
 use crate::error::{Result, Within, or_panic};
-use crate::ops::table::elementwise_table;
 use crate::ops::*;
 use crate::tensor::operand::{align, conform};
 use crate::tensor::{Operand, Tensor, bind};
+use pullback_table::elementwise_table;
 use std::borrow::Cow;
 
 /// Two operands of a common type and shape, and the operation on them.
@@ -31,23 +31,19 @@ pub(crate) fn binary<'a>(op: impl Into<Op>, a: &'a Tensor, b: Operand<'a>) -> Re
 
 macro_rules! table_methods {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
-        $(table_method! { $(#[$doc])* $P $m $try($($x),+) })*
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
+        $(table_method! { $(#[$doc])* $P $m $try($($x),+) = $value })*
     };
 }
 
 /// A method from a row. The operators have theirs in `operators`, with `try_` forms here.
 macro_rules! table_method {
-    ($(#[$doc:meta])* Neg neg $try:ident($x:ident)) => { try_method! { neg $try() Neg } };
-    ($(#[$doc:meta])* Add add $try:ident($a:ident, $b:ident)) => { try_method! { add $try($b) Add } };
-    ($(#[$doc:meta])* Sub sub $try:ident($a:ident, $b:ident)) => { try_method! { sub $try($b) Sub } };
-    ($(#[$doc:meta])* Mul mul $try:ident($a:ident, $b:ident)) => { try_method! { mul $try($b) Mul } };
-    ($(#[$doc:meta])* Div div $try:ident($a:ident, $b:ident)) => { try_method! { div $try($b) Div } };
-    ($(#[$doc:meta])* Rem rem $try:ident($a:ident, $b:ident)) => { try_method! { rem $try($b) Rem } };
-    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($x:ident)) => {
+    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($x:ident $(, $b:ident)?) = ($($operator:tt)*)) => { try_method! { $m $try($($b)?) $P } };
+    ($(#[$doc:meta])* Rem rem $try:ident($a:ident, $b:ident) = base) => { try_method! { rem $try($b) Rem } };
+    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($x:ident) = $value:tt) => {
         methods! { $(#[$doc])* $m $try(&self) -> Tensor { bind($P, &[self]) } }
     };
-    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($a:ident, $b:ident)) => {
+    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($a:ident, $b:ident) = $value:tt) => {
         methods! { $(#[$doc])* $m $try<'a>(&self, $b: impl Into<Operand<'a>>) -> Tensor { binary($P, self, $b.into()) } }
     };
 }

@@ -7,8 +7,7 @@ use super::Real;
 use super::function::Function;
 use super::layout::Level;
 use super::lower::{Id, Node, Values};
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
+use pullback_table::{Number, elementwise_table};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::{Add, Div, Mul, Neg, Sub};
@@ -101,7 +100,7 @@ impl<'a, F: Real> Symbol<'a, F> {
         let known = record.values.nodes.len();
         let mut id = record.values.map(f, &x);
         // The group may have the operands in the other order.
-        if record.values.nodes.len() > known && matches!(f, Function::Add | Function::Mul) {
+        if record.values.nodes.len() > known && f.commutes() {
             record.values.nodes.truncate(known);
             x.reverse();
             id = record.values.map(f, &x);
@@ -137,13 +136,8 @@ macro_rules! operators {
 }
 operators! { Add add Sub sub Mul mul Div div }
 
-/// A row that is not an operator and has no formula of its own.
+/// A row that is neither an operator nor a formula.
 macro_rules! method {
-    (neg $($rest:tt)*) => {};
-    (add $($rest:tt)*) => {};
-    (sub $($rest:tt)*) => {};
-    (mul $($rest:tt)*) => {};
-    (div $($rest:tt)*) => {};
     ($m:ident $P:ident ($x:ident) base) => {
         fn $m(self) -> Self {
             self.map(Function::$P, &[])
@@ -154,12 +148,12 @@ macro_rules! method {
             self.map(Function::$P, &[other.id])
         }
     };
-    ($m:ident $P:ident $x:tt $formula:tt) => {};
+    ($m:ident $P:ident $x:tt $other:tt) => {};
 }
 
 macro_rules! number {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         impl<F: Real> Number for Symbol<'_, F> {
             $(method! { $m $P $x $value })*
         }

@@ -12,9 +12,8 @@ use crate::kernels::cost::Cost;
 use crate::kernels::dispatch::{loop1, loop2, zip_tile};
 use crate::kernels::map::{Map1, Map2};
 use crate::kernels::math::{Float, pick};
-use crate::number::Number;
-use crate::ops::table::elementwise_table;
 use crate::ops::{self, Connective, Op, Relation};
+use pullback_table::{Number, elementwise_table, row};
 
 /// A loop over three vectors.
 type Loop3<F> = fn(&[F], &[F], &[F], &mut [F]);
@@ -94,7 +93,7 @@ macro_rules! slope {
 
 macro_rules! slopes {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
-        d = $d:tt; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         $(slope! { $P $x $d })*
     };
 }
@@ -118,7 +117,7 @@ macro_rules! of_row {
 
 macro_rules! functions {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// A function of one to three numbers: the rows of the table, comparisons and logic, what two of them make together, and derivatives.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub(super) enum Function {
@@ -177,6 +176,14 @@ macro_rules! functions {
                     Function::GateGate => three::<F, GateGate>(),
                     Function::GeluSlope => Loops::One(loop1::<Slope<ops::Gelu>, F>),
                     Function::SiluSlope => Loops::One(loop1::<Slope<ops::Silu>, F>),
+                }
+            }
+
+            /// Whether it gives the same bits with its operands in the other order.
+            pub fn commutes(self) -> bool {
+                match self {
+                    $(Function::$P => row::$P.commutes,)*
+                    _ => false,
                 }
             }
 

@@ -11,6 +11,7 @@ fn poly<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
 }
 
 /// `(erf(x) - x) / x` for `|x| < 0.84375`, given `x²`.
+#[inline]
 fn near_zero(z: f64) -> f64 {
     let p = [
         0.12837916709551256,
@@ -34,6 +35,7 @@ fn near_zero(z: f64) -> f64 {
 const AT_ONE: f64 = 0.8450629115104675;
 
 /// `erf(x) - AT_ONE` for `x` in `[0.84375, 1.25)`, given `x - 1`.
+#[inline]
 fn near_one(s: f64) -> f64 {
     let p = [
         -0.0023621185607526594,
@@ -57,6 +59,7 @@ fn near_one(s: f64) -> f64 {
 }
 
 /// `erfc(x)` for `x >= 1.25`.
+#[inline]
 fn tail(x: f64) -> f64 {
     if x > 27.3 {
         return 0.0;
@@ -113,7 +116,12 @@ fn tail(x: f64) -> f64 {
 }
 
 /// The error function, `2/√π ∫₀ˣ exp(-t²) dt`.
-pub(crate) fn erf(x: f64) -> f64 {
+///
+/// ```
+/// assert_eq!(pullback_table::special::erf(0.5), 0.5204998778130465);
+/// ```
+#[inline]
+pub fn erf(x: f64) -> f64 {
     let a = x.abs();
     if x.is_nan() {
         x
@@ -127,7 +135,12 @@ pub(crate) fn erf(x: f64) -> f64 {
 }
 
 /// The complementary error function, `1 - erf(x)`, with small relative error for large `x` too.
-pub(crate) fn erfc(x: f64) -> f64 {
+///
+/// ```
+/// assert!((pullback_table::special::erfc(10.0) / 2.088487583762545e-45 - 1.0).abs() < 1e-15);
+/// ```
+#[inline]
+pub fn erfc(x: f64) -> f64 {
     let a = x.abs();
     if x.is_nan() {
         x

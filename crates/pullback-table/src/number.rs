@@ -1,16 +1,12 @@
 //! The vocabulary in which the rows of the elementwise table are written.
 
-use crate::ops::table::elementwise_table;
+use crate::elementwise_table;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// One method of [`Number`] from one row of the table.
 macro_rules! method {
     // The operators are supertraits.
-    ($(#[$doc:meta])* neg $($rest:tt)*) => {};
-    ($(#[$doc:meta])* add $($rest:tt)*) => {};
-    ($(#[$doc:meta])* sub $($rest:tt)*) => {};
-    ($(#[$doc:meta])* mul $($rest:tt)*) => {};
-    ($(#[$doc:meta])* div $($rest:tt)*) => {};
+    ($(#[$doc:meta])* $m:ident $x:tt = ($($operator:tt)*)) => {};
     ($(#[$doc:meta])* $m:ident($x:ident $(, $b:ident)?) = base) => {
         $(#[$doc])*
         fn $m(self $(, $b: Self)?) -> Self;
@@ -27,12 +23,20 @@ macro_rules! method {
 
 macro_rules! number {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
-        d = [$($d:expr),+]; reads $([$($r:ident)*])+; $lin:ident; domain $($dom:ident)+;)*) => {
+        d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         /// A number that the rows of the elementwise table can be evaluated on: the lanes of the kernels,
         /// plain floats, dual numbers, tape variables, the recorder of compiled functions.
         ///
         /// A row that is `base` in the table is a required method; the others have their formula as the
         /// default, and a type may do better.
+        ///
+        /// ```
+        /// use pullback_table::Number;
+        /// fn normal<N: Number>(x: N) -> N {
+        ///     (x * x * -0.5).exp() / (2.0 * std::f64::consts::PI).sqrt()
+        /// }
+        /// assert!((normal(0.0) - 0.3989422804014327).abs() < 1e-16);
+        /// ```
         pub trait Number:
             Copy
             + Neg<Output = Self>
