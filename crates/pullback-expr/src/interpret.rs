@@ -167,15 +167,13 @@ impl<D: Domain> Run<'_, D> {
                 }
                 self.no_truths(x)?;
                 // The square has a shorter derivative than the power.
-                if let (Function::Pow, Some(Some(v))) = (f, x.get(1).map(|p| self.known(*p))) {
-                    if v == 2.0 {
-                        let base = self.operand(x[0]);
-                        return self
-                            .domain
-                            .apply(Function::Square, &[base])
-                            .map(Item::Of)
-                            .map_err(|e| self.problem(k, e));
-                    }
+                if *f == Function::Pow && x.get(1).and_then(|p| self.known(*p)) == Some(2.0) {
+                    let base = self.operand(x[0]);
+                    return self
+                        .domain
+                        .apply(Function::Square, &[base])
+                        .map(Item::Of)
+                        .map_err(|e| self.problem(k, e));
                 }
                 let x: Vec<D::Value> = x.iter().map(|x| self.operand(*x)).collect();
                 self.domain.apply(*f, &x)

@@ -236,9 +236,8 @@ impl Reader<'_> {
         }
         let mut out = String::new();
         loop {
-            let c = match self.rest().chars().next() {
-                Some(c) => c,
-                None => return Err(self.error("the text does not end")),
+            let Some(c) = self.rest().chars().next() else {
+                return Err(self.error("the text does not end"));
             };
             self.at += c.len_utf8();
             match c {

@@ -238,7 +238,7 @@ fn settle(spots: &mut [Spot], row: &[usize], wanted: &[f64]) {
             blocks[end] = (before.0 + last.0, before.1 + last.1);
         }
     }
-    let z = blocks.iter().flat_map(|(sum, count)| std::iter::repeat(sum / count).take(*count as usize));
+    let z = blocks.iter().flat_map(|(sum, count)| std::iter::repeat_n(sum / count, *count as usize));
     for ((k, z), o) in row.iter().zip(z).zip(&offsets) {
         spots[*k].at = z + o;
     }

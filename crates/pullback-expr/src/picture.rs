@@ -182,7 +182,7 @@ pub fn of_trace(trace: &Trace, output: usize, digits: Digits) -> Picture {
             };
             let mut arrow =
                 Arrow { from, to, rule: rules[operand].clone(), slope: None, amount: None, sum: None };
-            if contributions.peek().map_or(false, |c| c.from == to && c.operand == operand) {
+            if contributions.peek().is_some_and(|c| c.from == to && c.operand == operand) {
                 let c = contributions.next().expect("just seen");
                 sums[from] += c.amount;
                 arrow.slope = Some(show(c.slope));

@@ -35,12 +35,11 @@ thread_local! {
 }
 
 fn term(of: Formula) -> Term {
-    TERMS.with(|t| t.borrow()[of.0].clone())
+    TERMS.with_borrow(|t| t[of.0].clone())
 }
 
 fn make(term: Term) -> Formula {
-    TERMS.with(|t| {
-        let mut t = t.borrow_mut();
+    TERMS.with_borrow_mut(|t| {
         t.push(term);
         Formula(t.len() - 1)
     })
@@ -339,7 +338,7 @@ pub fn latex_name(name: &str) -> String {
 }
 
 fn fresh() {
-    TERMS.with(|t| t.borrow_mut().clear());
+    TERMS.with_borrow_mut(Vec::clear);
 }
 
 /// Names and numbers as they stand in a trace.
@@ -358,7 +357,7 @@ fn leaf(text: &str) -> Formula {
 pub fn stem(inputs: &[String]) -> &'static str {
     let taken = |stem: &str, name: &str| {
         let rest = name.strip_prefix(stem);
-        rest.map_or(false, |r| !r.is_empty() && r.chars().all(|c| c.is_ascii_digit()))
+        rest.is_some_and(|r| !r.is_empty() && r.chars().all(|c| c.is_ascii_digit()))
     };
     ["v", "s", "t", "q"].into_iter().find(|s| !inputs.iter().any(|n| taken(s, n))).unwrap_or("step_")
 }

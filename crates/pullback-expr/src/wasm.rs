@@ -19,8 +19,7 @@ thread_local! {
 /// Room for a text of this length; the page writes it there.
 #[unsafe(no_mangle)]
 pub extern "C" fn room(length: usize) -> *mut u8 {
-    TEXT.with(|t| {
-        let mut t = t.borrow_mut();
+    TEXT.with_borrow_mut(|t| {
         t.clear();
         t.resize(length, 0);
         t.as_mut_ptr()
@@ -30,9 +29,8 @@ pub extern "C" fn room(length: usize) -> *mut u8 {
 /// Reads the text, and leaves the answer in its place.
 #[unsafe(no_mangle)]
 pub extern "C" fn run() -> *const u8 {
-    TEXT.with(|t| {
-        let mut t = t.borrow_mut();
-        let text = String::from_utf8_lossy(&t).into_owned();
+    TEXT.with_borrow_mut(|t| {
+        let text = String::from_utf8_lossy(t).into_owned();
         *t = answer(&text).to_string().into_bytes();
         t.as_ptr()
     })
@@ -41,7 +39,7 @@ pub extern "C" fn run() -> *const u8 {
 /// The length of the answer.
 #[unsafe(no_mangle)]
 pub extern "C" fn length() -> usize {
-    TEXT.with(|t| t.borrow().len())
+    TEXT.with_borrow(Vec::len)
 }
 
 fn answer(text: &str) -> Json {

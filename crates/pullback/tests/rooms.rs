@@ -10,19 +10,7 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     (
         "ground",
-        &[
-            "allocation",
-            "dtype",
-            "error",
-            "location",
-            "number",
-            "replace",
-            "schedule",
-            "shape",
-            "small",
-            "table",
-            "temporary",
-        ],
+        &["allocation", "dtype", "error", "location", "replace", "schedule", "shape", "small", "temporary"],
     ),
     ("kernels", &["kernels"]),
     ("core", &["memory", "ops", "tape", "tensor"]),

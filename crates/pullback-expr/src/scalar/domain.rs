@@ -271,7 +271,7 @@ impl Domain for Builder {
                 place[axis] = rest % x.shape[axis];
                 rest /= x.shape[axis];
             }
-            place.iter().enumerate().all(|(axis, p)| full(axis).map_or(true, |i| i == *p))
+            place.iter().enumerate().all(|(axis, p)| full(axis).is_none_or(|i| i == *p))
         };
         let elements = (0..x.elements.len()).filter(|k| wanted(*k)).map(|k| x.elements[k]).collect();
         Ok(Spread { shape, elements })

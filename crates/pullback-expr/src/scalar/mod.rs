@@ -114,10 +114,7 @@ pub fn trace(program: &Program, point: &[(String, Array)]) -> Result<Trace, Prob
     let mut builder = Builder::new(program.inputs());
     let mut spreads: Vec<(String, Spread)> = Vec::new();
     for name in program.inputs().iter().filter(|n| !program.counts().contains(n)) {
-        let array = match find(name) {
-            Some(array) => array,
-            None => continue,
-        };
+        let Some(array) = find(name) else { continue };
         spreads.push((name.clone(), builder.input(name, array)));
     }
     let lookup = |name: &str| {

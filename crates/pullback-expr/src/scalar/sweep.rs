@@ -62,7 +62,9 @@ impl Trace {
         let mut adjoints = vec![0.0; self.steps.len()];
         let mut touched = vec![false; self.steps.len()];
         for (k, e) in self.outputs[output].elements.iter().enumerate() {
-            if let (Operand::Node(at), true) = (e, element.map_or(true, |wanted| wanted == k)) {
+            if let Operand::Node(at) = e
+                && element.is_none_or(|wanted| wanted == k)
+            {
                 adjoints[*at] += 1.0;
                 touched[*at] = true;
             }
