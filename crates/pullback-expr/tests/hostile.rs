@@ -64,7 +64,7 @@ fn mutated_texts() {
                 let shown = problem.show("text", &text);
                 assert!(!shown.is_empty());
                 assert!(
-                    problem.span.map_or(true, |s| s.start <= s.end && s.end <= text.len()),
+                    problem.span.is_none_or(|s| s.start <= s.end && s.end <= text.len()),
                     "{text:?}: {problem:?}"
                 );
             }

@@ -1,4 +1,4 @@
-//! The elementwise functions of [Pullback](https://crates.io/crates/pullback), one row each, and what they are written in.
+//! The elementwise functions of Pullback, one row each, and what they are written in.
 //!
 //! - [`elementwise_table!`] passes the rows to a macro of yours: value, partial derivatives, facts.
 //! - [`Number`] is the vocabulary of the rows. Whatever implements it can be put through all of them.
