@@ -4,6 +4,7 @@
 
 use pullback::memory;
 use pullback::prelude::*;
+use pullback::{Schedule, scan_with};
 use std::fmt::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -36,7 +37,7 @@ fn measure(steps: usize, schedule: Option<Schedule>) -> Run {
         let body = move |x: &Tensor, i: &()| body(x, i);
         match schedule {
             None => scan(body, x, steps).0.sum(),
-            Some(schedule) => scan_checkpointed_dynamic(body, x, steps, schedule).0.sum(),
+            Some(schedule) => scan_with(schedule.rerun(), body, x, steps).0.sum(),
         }
     };
     let x = Tensor::linspace(0.1, 1.0, WIDTH);

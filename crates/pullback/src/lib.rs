@@ -20,8 +20,20 @@
 //! # let _ = value;
 //! ```
 //!
-//! Where to look next: [`Tensor`] and its methods; [`grad`], [`value_and_grad`], [`vjp`] and [`jvp`]; [`jacobian`], [`hessian`], [`hvp`]
-//! and [`taylor`]; [`implicit`] for solutions of equations; [`custom_rule`] for derivatives of your own, and [`check`] to test them.
+//! The [`prelude`] has what most programs need. All of it, by what it is for:
+//!
+//! | | |
+//! |---|---|
+//! | values | [`Tensor`], its element types [`DType`], structures of tensors ([`Tree`]), random numbers ([`Key`]), files ([`save()`], [`load`]) |
+//! | gradients as PyTorch has them | [`Tensor::backward`], [`grad_of`], [`no_grad`], [`enable_grad`], [`detect_anomaly`] |
+//! | transforms of functions | [`grad`], [`value_and_grad`], [`value_and_grad_aux`], [`vjp`], [`jvp`], [`vmap`], [`vmap_axes`], [`linearize`], [`transpose`], [`stop_gradient`] |
+//! | matrices of derivatives, higher orders | [`jacobian`], [`jacfwd`], [`jacrev`], [`hessian`], [`hvp`], [`gauss_newton_vp`], [`taylor`] |
+//! | loops and branches | [`scan`], [`scan_with`], [`while_loop`], [`while_loop_with`], [`fori`], [`map_over`], [`associative_scan`], [`cond`], [`switch`] |
+//! | less memory | [`checkpoint`], [`checkpoint_with`], [`Policy`], [`Schedule`], [`memory`] |
+//! | compiled functions | [`compile`], [`trace`], [`Graph`], [`Executable`], [`opt`] |
+//! | derivatives of your own | [`custom_rule`], [`custom_op`], [`implicit`], and [`check`] to test them |
+//! | numbers instead of tensors | [`scalar`] |
+//! | differential equations | [`ode`] |
 
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
 extern crate self as pullback;
@@ -63,13 +75,12 @@ pub use tensor::{
     with_device,
 };
 pub use transform::{
-    Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy, Statics, Steps, Tree,
-    associative_scan, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
-    checkpoint_verified, compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp,
-    implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_checkpointed,
-    scan_checkpointed_dynamic, stop_gradient, switch, taylor, trace, transpose, try_custom_op, try_trace,
-    value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
-    while_loop_checkpointed, while_loop_checkpointed_dynamic,
+    Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy,
+    Rerun, ScanOptions, Statics, Steps, Tree, WhileOptions, associative_scan, checkpoint, checkpoint_with,
+    compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd,
+    jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_with, stop_gradient, switch, taylor, trace,
+    transpose, try_custom_op, try_trace, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
+    while_loop, while_loop_with,
 };
 #[doc(hidden)]
 pub use transform::{NotShown, Probe, Shown};
@@ -79,16 +90,12 @@ pub fn set_num_threads(n: usize) {
     kernels::parallel::set_num_threads(n);
 }
 
-/// What most programs need.
+/// What most programs need. The rest is at the root of the crate, and in its modules.
 pub mod prelude {
     pub use crate::{
-        CustomOp, DType, Graph, Key, Policy, Schedule, Tensor, Tree, associative_scan, checkpoint,
-        checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy, checkpoint_verified, compile, cond,
-        custom_op, custom_rule, detect_anomaly, enable_grad, fori, gauss_newton_vp, grad, grad_of, hessian,
-        hvp, implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, no_grad, scan, scan_checkpointed,
-        scan_checkpointed_dynamic, stop_gradient, strict, strict_dtypes, switch, taylor, trace, transpose,
-        value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes, while_loop, while_loop_bounded,
-        while_loop_checkpointed, while_loop_checkpointed_dynamic,
+        DType, Graph, Key, Tensor, Tree, checkpoint, compile, cond, detect_anomaly, grad, grad_of, hessian,
+        hvp, implicit, jacfwd, jacobian, jacrev, jvp, no_grad, scan, stop_gradient, trace, value_and_grad,
+        vjp, vmap, while_loop,
     };
 }
 

@@ -17,8 +17,8 @@ use crate::error::{Result, err};
 /// | `Online` | `slots` | up to half as many again as with `Binomial`; the number of steps need not be known while the loop runs |
 ///
 /// ```
-/// use pullback::{Schedule, prelude::*};
-/// let f = |x: &Tensor| scan_checkpointed(|x: &Tensor, _: &()| (x.sin(), ()), x, 1000, Schedule::Binomial { slots: 10 }).0;
+/// use pullback::{Schedule, prelude::*, scan_with};
+/// let f = |x: &Tensor| scan_with(Schedule::Binomial { slots: 10 }, |x: &Tensor, _: &()| (x.sin(), ()), x, 1000).0;
 /// let plain = |x: &Tensor| scan(|x: &Tensor, _: &()| (x.sin(), ()), x, 1000).0;
 /// let x = Tensor::scalar(0.5);
 /// assert_eq!(grad(f)(&x).item(), grad(plain)(&x).item());

@@ -1,6 +1,6 @@
 //! Bad input never gives a wrong number or a crash without words.
 
-use pullback::{AxisRange, Error, ErrorKind, prelude::*, save, try_grad_of};
+use pullback::{AxisRange, Error, ErrorKind, prelude::*, save, strict_dtypes, try_grad_of};
 
 /// The error of a `try_` form, of the right kind, naming the operation, what it was given and this file.
 #[track_caller]

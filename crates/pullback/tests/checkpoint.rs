@@ -1,7 +1,7 @@
 //! Memory for time: checkpointed functions and loops give the same results from less.
 
 use pullback::prelude::*;
-use pullback::{memory, name};
+use pullback::{CustomOp, Policy, Schedule, checkpoint_with, custom_op, memory, name, scan_with};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
@@ -43,13 +43,13 @@ fn plain((w, (h, xs)): &P) -> Tensor {
 }
 
 fn traced(schedule: Schedule) -> impl Fn(&P) -> Tensor + Copy {
-    move |(w, (h, xs))| total(scan_checkpointed(|h: &Tensor, x: &Tensor| cell(w, h, x), h, xs, schedule))
+    move |(w, (h, xs))| total(scan_with(schedule, |h: &Tensor, x: &Tensor| cell(w, h, x), h, xs))
 }
 
 fn dynamic(schedule: Schedule) -> impl Fn(&P) -> Tensor + Copy {
     move |(w, (h, xs))| {
         let w = w.clone();
-        total(scan_checkpointed_dynamic(move |h: &Tensor, x: &Tensor| cell(&w, h, x), h, xs, schedule))
+        total(scan_with(schedule.rerun(), move |h: &Tensor, x: &Tensor| cell(&w, h, x), h, xs))
     }
 }
 
@@ -126,11 +126,11 @@ fn captured_leaves_get_their_gradients() {
     let (w, (h, xs)) = start();
     let expected = grad(plain)(&(w.clone(), (h.clone(), xs.clone())));
     let w = w.requires_grad();
-    total(scan_checkpointed(|h: &Tensor, x: &Tensor| cell(&w, h, x), &h, &xs, Schedule::Sqrt)).backward();
+    total(scan_with(Schedule::Sqrt, |h: &Tensor, x: &Tensor| cell(&w, h, x), &h, &xs)).backward();
     near(&w.grad().unwrap(), &expected.0);
     let (v, s) = (w.detach().requires_grad(), Schedule::Binomial { slots: 2 });
     let kept = v.clone();
-    total(scan_checkpointed_dynamic(move |h: &Tensor, x: &Tensor| cell(&kept, h, x), &h, &xs, s)).backward();
+    total(scan_with(s.rerun(), move |h: &Tensor, x: &Tensor| cell(&kept, h, x), &h, &xs)).backward();
     near(&v.grad().unwrap(), &expected.0);
 }
 
@@ -138,22 +138,17 @@ fn captured_leaves_get_their_gradients() {
 fn no_steps_and_no_slots() {
     for s in SCHEDULES {
         let f = |x: &Tensor| {
-            let (last, ys) = scan_checkpointed(|x: &Tensor, _: &()| (x.exp(), x.sin()), x, 0, s);
+            let (last, ys) = scan_with(s, |x: &Tensor, _: &()| (x.exp(), x.sin()), x, 0);
             assert_eq!(ys.shape(), [0]);
             last
         };
         assert_eq!(grad(f)(&Tensor::scalar(2.0)).item(), 1.0);
         let (last, ys) =
-            scan_checkpointed_dynamic(|x: &Tensor, _: &()| (x.exp(), x.sin()), &Tensor::scalar(2.0), 0, s);
+            scan_with(s.rerun(), |x: &Tensor, _: &()| (x.exp(), x.sin()), &Tensor::scalar(2.0), 0);
         assert_eq!((last.item(), ys.shape()), (2.0, &[0][..]));
     }
     let none = || {
-        scan_checkpointed(
-            |x: &Tensor, _: &()| (x.exp(), ()),
-            &Tensor::scalar(1.0),
-            3,
-            Schedule::Online { slots: 0 },
-        )
+        scan_with(Schedule::Online { slots: 0 }, |x: &Tensor, _: &()| (x.exp(), ()), &Tensor::scalar(1.0), 3)
     };
     let e = std::panic::catch_unwind(none).unwrap_err().downcast::<String>().unwrap();
     assert!(e.contains("at least one slot") && e.contains("checkpoint.rs"), "{e}");
@@ -173,8 +168,7 @@ fn the_binomial_schedule_runs_as_few_steps_as_the_formula_says() {
     let step = Arc::new(step);
     let f = move |x: &Tensor| {
         let step = step.clone();
-        scan_checkpointed_dynamic(move |x: &Tensor, i: &()| step(x, i), x, n, Schedule::Binomial { slots: 5 })
-            .0
+        scan_with(Schedule::Binomial { slots: 5 }.rerun(), move |x: &Tensor, i: &()| step(x, i), x, n).0
     };
     grad(f)(&Tensor::scalar(0.5));
     // The run, each step once for its pullback, and the advances less those to the last state that the run kept itself.
@@ -188,10 +182,8 @@ fn a_gradient_inside_of_a_checkpoint() {
     let x = Tensor::scalar(0.7);
     let expected = grad(inner)(&x);
     near(&grad(checkpoint(inner))(&x), &expected);
-    near(&grad(checkpoint_dynamic(inner))(&x), &expected);
-    let f = |x: &Tensor| {
-        scan_checkpointed_dynamic(move |x: &Tensor, _: &()| (inner(x), ()), x, 4, Schedule::Sqrt).0
-    };
+    near(&grad(checkpoint_with(Policy::rerun(), inner))(&x), &expected);
+    let f = |x: &Tensor| scan_with(Schedule::Sqrt.rerun(), move |x: &Tensor, _: &()| (inner(x), ()), x, 4).0;
     near(&grad(f)(&x), &grad(|x: &Tensor| inner(&inner(&inner(&inner(x)))))(&x));
 }
 
@@ -213,7 +205,7 @@ fn every_policy_gives_the_same_derivatives() {
     ];
     let (g, h) = (grad(layers)(&p), grad(|p: &(Tensor, Tensor)| grad(layers)(p).0.square().sum())(&p));
     for policy in policies {
-        let f = checkpoint_policy(layers, policy);
+        let f = checkpoint_with(policy, layers);
         let d = grad(&f)(&p);
         near(&d.0, &g.0);
         near(&d.1, &g.1);
@@ -231,7 +223,7 @@ fn a_policy_decides_what_is_kept() {
     let n = 1000;
     let x = Tensor::linspace(0.0, 1.0, n).requires_grad();
     let f = |x: &Tensor| name(&name(&x.sin(), "a").exp(), "b").tanh();
-    let bytes = |policy| memory::report(&checkpoint_policy(f, policy)(&x).sum()).bytes();
+    let bytes = |policy: Policy| memory::report(&checkpoint_with(policy, f)(&x).sum()).bytes();
     assert_eq!(bytes(Policy::Nothing), 0);
     assert_eq!(bytes(Policy::Named(&["a"])), 8 * n);
     assert_eq!(bytes(Policy::Named(&["a", "b"])), 16 * n);
@@ -247,9 +239,52 @@ fn a_verified_checkpoint_takes_what_is_the_same() {
         (x * noise).sin() + Tensor::from([0.0, f64::NAN, 0.0])
     };
     let x = Tensor::from([0.1, 0.2, 0.3]);
-    let g = grad(|x: &Tensor| checkpoint_verified(f)(x).get(0))(&x);
+    let g = grad(|x: &Tensor| checkpoint_with(Policy::rerun().verify(), f)(x).get(0))(&x);
     near(&g, &grad(|x: &Tensor| f(x).get(0))(&x));
-    near(&vmap(grad(|x: &Tensor| checkpoint_verified(|x: &Tensor| x.sin())(x)))(&x), &x.cos());
+    near(
+        &vmap(grad(|x: &Tensor| checkpoint_with(Policy::rerun().verify(), |x: &Tensor| x.sin())(x)))(&x),
+        &x.cos(),
+    );
+}
+
+/// An operation whose result depends on how often it has run.
+struct Fickle(AtomicUsize);
+
+impl CustomOp for Fickle {
+    type Element = f64;
+    fn name(&self) -> &'static str {
+        "fickle"
+    }
+    fn infer(&self, shapes: &[&[usize]]) -> Result<Vec<usize>, String> {
+        Ok(shapes[0].to_vec())
+    }
+    fn eval(&self, x: &[&[f64]], _: &[&[usize]], out: &mut [f64]) {
+        let runs = self.0.fetch_add(1, Relaxed) as f64;
+        out.iter_mut().zip(x[0]).for_each(|(o, x)| *o = x + runs);
+    }
+    fn pullback(&self, _: &[Tensor], _: &Tensor, g: &Tensor) -> Vec<Tensor> {
+        vec![g.clone()]
+    }
+}
+
+#[test]
+fn a_trace_is_verified_too_with_what_it_keeps_in_memory_or_in_files() {
+    let w = Tensor::from([[0.5, 1.0], [-1.0, 2.0]]);
+    let x = Tensor::from([0.1, 0.2]);
+    let steady = |x: &Tensor| w.matmul(x).tanh().exp();
+    let expected = grad(|x: &Tensor| steady(x).sum())(&x);
+    let dir = std::env::temp_dir();
+    for policy in [Policy::Everything, Policy::Nothing, Policy::Products] {
+        for keep in [policy.verify(), policy.offload(&dir).verify(), policy.verify().offload(&dir)] {
+            let kept = checkpoint_with(keep.clone(), steady);
+            near(&grad(|x: &Tensor| kept(x).sum())(&x), &expected);
+            let op = Arc::new(Fickle(AtomicUsize::new(0)));
+            let fickle =
+                checkpoint_with(keep, |x: &Tensor| custom_op::<Fickle>(op.clone(), &[&w.matmul(x)]).sin());
+            let e = fickle(&x.clone().requires_grad()).sum().try_backward().unwrap_err().to_string();
+            assert!(e.contains("not deterministic"), "{policy:?}: {e}");
+        }
+    }
 }
 
 #[test]
@@ -269,7 +304,7 @@ fn a_report_names_operations_and_lines() {
     assert_eq!((kept.bytes(), kept.inputs), (0, 1024));
     let of = &kept.rows[0];
     assert_eq!((of.op, of.location.line(), of.location.file()), ("checkpoint", line, file!()));
-    let looped = |s| scan_checkpointed(|x: &Tensor, _: &()| (x.sin(), ()), &x, 100, s).0.sum();
+    let looped = |s: Schedule| scan_with(s, |x: &Tensor, _: &()| (x.sin(), ()), &x, 100).0.sum();
     assert_eq!(
         memory::report(&looped(Schedule::Binomial { slots: 5 })).bytes(),
         4 * 1024,

@@ -2,6 +2,7 @@
 
 use pullback::memory;
 use pullback::prelude::*;
+use pullback::{Bound, Policy, Schedule, checkpoint_with, scan_with, while_loop_with};
 use std::sync::{Mutex, MutexGuard};
 
 /// One test at a time.
@@ -18,7 +19,7 @@ fn memory_stays_within_the_slots() {
     let states = |schedule: Option<Schedule>, steps: usize| {
         let step = |x: &Tensor, _: &()| (x.sin(), ());
         let f = |x: &Tensor| match schedule {
-            Some(s) => scan_checkpointed(step, x, steps, s).0.sum(),
+            Some(s) => scan_with(s, step, x, steps).0.sum(),
             None => scan(step, x, steps).0.sum(),
         };
         let before = memory::live_bytes();
@@ -42,7 +43,13 @@ fn a_while_loop_stays_within_its_slots() {
         let x = Tensor::linspace(1.0, 2.0, N);
         let (go_on, step) = (|x: &Tensor| x.sum().gt(N as f64 * 0.1), |x: &Tensor| x.sin());
         let f = |x: &Tensor| match checkpointed {
-            true => while_loop_checkpointed(10_000, go_on, step, x, 5).sum(),
+            true => while_loop_with(
+                Bound::at_most(10_000).schedule(Schedule::Online { slots: 5 }),
+                go_on,
+                step,
+                x,
+            )
+            .sum(),
             false => while_loop(go_on, step, x).sum(),
         };
         let before = memory::live_bytes();
@@ -76,10 +83,10 @@ fn what_is_offloaded_is_not_in_memory() {
     assert!(kept >= 39 && peak >= kept, "{kept}, {peak}: the results of exp and tanh in every layer");
     // What one layer needs, whatever the number of layers.
     for policy in [Policy::Everything, Policy::Nothing] {
-        let (kept, peak) = buffers(checkpoint_policy(layer, policy.offload(&dir)));
+        let (kept, peak) = buffers(checkpoint_with(policy.offload(&dir), layer));
         assert!(kept == 0 && peak <= 8, "{policy:?}: {kept}, {peak}");
     }
-    let (kept, peak) = buffers(checkpoint_offloaded(layer, &dir));
+    let (kept, peak) = buffers(checkpoint_with(Policy::rerun().offload(&dir), layer));
     assert!(kept == 0 && peak <= 8, "{kept}, {peak}");
     assert!(buffers(checkpoint(layer)).0 >= 19, "the inputs of the layers, without a file for them");
 }

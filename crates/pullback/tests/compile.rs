@@ -2,6 +2,7 @@
 
 use pullback::prelude::*;
 use pullback::{AxisRange, ErrorKind, Statics};
+use pullback::{Bound, while_loop_with};
 
 fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
     assert_eq!((a.shape(), a.dtype()), (b.shape(), b.dtype()));
@@ -54,7 +55,8 @@ fn loops_and_branches_run_inside() {
     let f = |x: &Tensor| {
         let (last, all) = scan(|s: &Tensor, x: &Tensor| ((s * x).sin(), s + x), &x.sum(), x);
         let chosen = cond(&last.gt(0.2), |y: &Tensor| y.square(), |y: &Tensor| y * 3.0, &all);
-        let end = while_loop_bounded(9, |x: &Tensor| x.abs().gt(1.0), |x: &Tensor| x * 0.5, &last);
+        let end =
+            while_loop_with(Bound::at_most(9), |x: &Tensor| x.abs().gt(1.0), |x: &Tensor| x * 0.5, &last);
         chosen.sum() + end
     };
     let g = value_and_grad(f);

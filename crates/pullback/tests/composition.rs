@@ -2,6 +2,7 @@
 //! together, for random programs.
 
 use pullback::prelude::*;
+use pullback::{custom_rule, linearize};
 use std::sync::Arc;
 
 type Function = Arc<dyn Fn(&Tensor) -> Tensor + Send + Sync>;

@@ -2,6 +2,7 @@
 
 use pullback::check;
 use pullback::prelude::*;
+use pullback::{Bound, associative_scan, fori, map_over, switch, while_loop_with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[track_caller]
@@ -295,17 +296,21 @@ fn while_loops() {
 
 #[test]
 fn bounded_while_loops() {
-    let halve = |x: &Tensor| while_loop_bounded(5, |x: &Tensor| x.gt(1.0), |x: &Tensor| x * 0.5, x);
+    let halve =
+        |x: &Tensor| while_loop_with(Bound::at_most(5), |x: &Tensor| x.gt(1.0), |x: &Tensor| x * 0.5, x);
     let x = Tensor::scalar(12.0);
     assert_eq!(grad(halve)(&x).item(), 1.0 / 16.0);
     assert_eq!(grad(checkpoint(halve))(&x).item(), 1.0 / 16.0);
     assert_eq!(vmap(checkpoint(halve))(&Tensor::from([0.5, 3.0, 12.0])).to_vec::<f64>(), [0.5, 0.75, 0.75]);
     assert!(checkpoint(halve)(&Tensor::scalar(1e9)).item().is_nan());
     let e = message(move || drop(halve(&Tensor::scalar(1e9))));
-    assert!(e.starts_with("while_loop: ") && e.contains("after 5 steps") && e.contains("control.rs"), "{e}");
+    assert!(
+        e.starts_with("while_loop_with: ") && e.contains("after 5 steps") && e.contains("control.rs"),
+        "{e}"
+    );
     let unbounded = |x: &Tensor| while_loop(|x: &Tensor| x.gt(1.0), |x: &Tensor| x * 0.5, x);
     let e = message(move || drop(checkpoint(unbounded)(&Tensor::scalar(3.0))));
-    assert!(e.contains("while_loop_bounded"), "{e}");
+    assert!(e.contains("while_loop_with(Bound::at_most(n)"), "{e}");
 }
 
 #[test]

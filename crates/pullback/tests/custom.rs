@@ -1,6 +1,6 @@
 //! Functions with rules and kernels of the user's own.
 
-use pullback::{check, prelude::*};
+use pullback::{CustomOp, check, custom_op, custom_rule, linearize, prelude::*};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 

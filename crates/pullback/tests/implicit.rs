@@ -1,7 +1,7 @@
 //! Derivatives of solutions, against formulas and differences.
 
 use pullback::implicit::{Options, Solver};
-use pullback::{check, prelude::*};
+use pullback::{check, linearize, prelude::*};
 
 /// What a panicking form says.
 #[track_caller]

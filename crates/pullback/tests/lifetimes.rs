@@ -1,7 +1,7 @@
 //! How long graphs, records and saved values live. The counters are those of the whole process (bytes) or of a thread
 //! (tensors), so these tests take turns.
 
-use pullback::{memory, prelude::*};
+use pullback::{Policy, checkpoint_with, memory, prelude::*};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard};
 
@@ -319,7 +319,7 @@ fn a_drop_that_panics_inside_of_a_record_leaves_nothing_behind() {
         let before = memory::live_tensors();
         let x = Tensor::scalar(1.0).requires_grad();
         let loud = Loud;
-        let layer = checkpoint_dynamic(move |x: &Tensor| {
+        let layer = checkpoint_with(Policy::rerun(), move |x: &Tensor| {
             let _held = &loud;
             x.sin()
         });

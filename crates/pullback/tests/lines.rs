@@ -4,7 +4,11 @@
 //! returned, `Display`), the panic is of the library, but its message begins with the user's line.
 
 use pullback::scalar::{self, Dual, Function, Real, Symbol, Tape, Var, sparse};
-use pullback::{Executable, check, implicit, ode, prelude::*};
+use pullback::{
+    Bound, Executable, Policy, Schedule, associative_scan, check, checkpoint_with, custom_rule, fori,
+    gauss_newton_vp, implicit, linearize, map_over, ode, prelude::*, scan_with, switch, taylor, transpose,
+    value_and_grad_aux, vmap_axes, while_loop_with,
+};
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook, take_hook};
 use std::sync::Once;
@@ -187,12 +191,12 @@ fn trees_loops_and_compiled_functions_fail_at_the_users_line() {
         direct!("associative_scan", associative_scan(|a: &Tensor, _: &Tensor| a.sum(), &zeros([4, 2]))),
         direct!("while_loop", while_loop(|_: &Tensor| Tensor::from(true), |_| zeros([5]), &x())),
         direct!("while_loop's condition", while_loop(|x: &Tensor| x.clone(), |x| x.clone(), &x())),
-        direct!("while_loop_bounded", while_loop_bounded(3, |_: &Tensor| Tensor::from(true), |x| x.clone(), &x())),
-        direct!("scan_checkpointed", scan_checkpointed(|_: &Tensor, _: &()| (zeros([5]), ()), &x(), 3, Schedule::All)),
-        direct!("scan_checkpointed_dynamic", scan_checkpointed_dynamic(|_: &Tensor, _: &()| (zeros([5]), ()), &x(), 3, Schedule::All)),
-        direct!("while_loop_checkpointed", while_loop_checkpointed(3, |_: &Tensor| Tensor::from(true), |_: &Tensor| zeros([5]), &x(), 2)),
-        direct!("while_loop_checkpointed_dynamic", while_loop_checkpointed_dynamic(3, |_: &Tensor| Tensor::from(true), |_: &Tensor| zeros([5]), &x(), 2)),
-        direct!("no slots", scan_checkpointed(|c: &Tensor, _: &()| (c.clone(), ()), &x(), 3, Schedule::Binomial { slots: 0 })),
+        direct!("while_loop_with", while_loop_with(Bound::at_most(3), |_: &Tensor| Tensor::from(true), |x| x.clone(), &x())),
+        direct!("scan_with", scan_with(Schedule::All, |_: &Tensor, _: &()| (zeros([5]), ()), &x(), 3)),
+        direct!("scan_with, rerun", scan_with(Schedule::All.rerun(), |_: &Tensor, _: &()| (zeros([5]), ()), &x(), 3)),
+        direct!("while_loop_with a schedule", while_loop_with(Bound::at_most(3).schedule(Schedule::Online { slots: 2 }), |_: &Tensor| Tensor::from(true), |_: &Tensor| zeros([5]), &x())),
+        direct!("while_loop_with a schedule, rerun", while_loop_with(Bound::at_most(3).schedule(Schedule::Online { slots: 2 }.rerun()), |_: &Tensor| Tensor::from(true), |_: &Tensor| zeros([5]), &x())),
+        direct!("no slots", scan_with(Schedule::Binomial { slots: 0 }, |c: &Tensor, _: &()| (c.clone(), ()), &x(), 3)),
         returned!("print an input", checkpoint(|x: &Tensor| { let _ = format!("{x}"); x.clone() })(&x())),
         returned!("print a value", checkpoint(|x: &Tensor| { let y = x.exp(); let _ = format!("{y}"); y })(&x())),
         direct!("print in compile", compile(|x: &Tensor| { let _ = format!("{x}"); x.clone() }).call(&x())),
@@ -210,10 +214,10 @@ fn trees_loops_and_compiled_functions_fail_at_the_users_line() {
         direct!("Graph::run", trace(vector, &x()).run(&[zeros([3])]).unwrap()),
         direct!("Executable::run", Executable::new(trace(vector, &x())).unwrap().run(&[zeros([3])]).unwrap()),
         returned!("checkpoint", checkpoint(|x: &Tensor| x.matmul(&zeros([7, 7])))(&x())),
-        returned!("checkpoint_dynamic", checkpoint_dynamic(|x: &Tensor| x.matmul(&zeros([7, 7])))(&x())),
-        returned!("checkpoint_offloaded", checkpoint_offloaded(|x: &Tensor| x * 2.0, "/dev/null/none".as_ref())(&Tensor::from([1.0, 2.0]).requires_grad().exp())),
+        returned!("checkpoint_with, rerun", checkpoint_with(Policy::rerun(), |x: &Tensor| x.matmul(&zeros([7, 7])))(&x())),
+        returned!("checkpoint_with, offloaded", checkpoint_with(Policy::rerun().offload("/dev/null/none"), |x: &Tensor| x * 2.0)(&Tensor::from([1.0, 2.0]).requires_grad().exp())),
         returned!("rk4", ode::rk4(|_, _: &Tensor, _: &()| zeros([3]), &(), &x(), 0.0, 1.0, 4)),
-        returned!("rk4_checkpointed", ode::rk4_checkpointed(|_, _: &Tensor, _: &()| zeros([3]), &(), &x(), 0.0, 1.0, 4, Schedule::All)),
+        returned!("rk4_with", ode::rk4_with(Schedule::All, |_, _: &Tensor, _: &()| zeros([3]), &(), &x(), 0.0, 1.0, 4)),
         direct!("dopri5", ode::Dopri5::default().solve(|_, y: &Tensor, _: &()| y.clone(), &(), &x(), 0.0, f64::NAN).err().map(|e| panic!("{e}"))),
         returned!("dopri5, shape", ode::Dopri5::default().solve(|_, _: &Tensor, _: &()| zeros([3]), &(), &x(), 0.0, 1.0).err().map(|e| panic!("{e}"))),
         returned!("adjoint", ode::adjoint(&ode::Dopri5::default(), |_, _: &Tensor, _: &()| zeros([3]), &(), &x(), 0.0, 1.0)),

@@ -1,7 +1,7 @@
 //! A `try_` form returns an error and never panics, whatever it is given: every one of them is called with hostile arguments.
 
 use pullback::scalar::{Function, Real};
-use pullback::{AxisRange, NewAxis, prelude::*, try_custom_op, try_grad_of, try_trace};
+use pullback::{AxisRange, CustomOp, NewAxis, prelude::*, try_custom_op, try_grad_of, try_trace};
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Differential equations: the solutions are right, and their gradients agree in every way to compute them.
 
+use pullback::Schedule;
 use pullback::ode::{self, Dopri5};
 use pullback::prelude::*;
 
@@ -65,8 +66,7 @@ fn three_ways_to_the_gradient_agree() {
     let forward =
         jvp(|p: &Tensor| ode::rk4(pendulum, p, &start, 0.0, 3.0, 3000).0, &p, &scalar(1.0)).1.item();
     let few = Schedule::Binomial { slots: 10 };
-    let kept =
-        grad(|p: &Tensor| ode::rk4_checkpointed(pendulum, p, &start, 0.0, 3.0, 3000, few).0)(&p).item();
+    let kept = grad(|p: &Tensor| ode::rk4_with(few, pendulum, p, &start, 0.0, 3.0, 3000).0)(&p).item();
     // The same terms; those of the parameter are added in another order.
     assert!((by_rk4 - kept).abs() < 1e-13, "checkpoints change nothing but memory");
     for other in [through, by_adjoint, forward] {

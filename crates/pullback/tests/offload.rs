@@ -1,6 +1,6 @@
 //! Checkpoints with their values in files: the same gradients bit by bit, files that go, errors that say what to do.
 
-use pullback::{ErrorKind, name, prelude::*};
+use pullback::{ErrorKind, Policy, checkpoint_with, name, prelude::*};
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -74,17 +74,18 @@ fn every_policy_gives_the_same_bits_from_a_file() {
     let dir = Dir::new("policies");
     let named = Policy::Named(&["hidden"]);
     for policy in [Policy::Everything, Policy::Nothing, Policy::Products, named] {
-        let on_disk = deep(checkpoint_policy(layer, policy.offload(&dir.0)));
+        let on_disk = deep(checkpoint_with(policy.offload(&dir.0), layer));
         // Without any checkpoint the sums over uses of the parameters are taken in another order.
-        let in_memory = deep(checkpoint_policy(
-            layer,
-            if policy == Policy::Everything { Policy::Nothing } else { policy },
-        ));
+        let in_memory =
+            deep(checkpoint_with(if policy == Policy::Everything { Policy::Nothing } else { policy }, layer));
         compare(&on_disk, &in_memory);
         let p = start();
         same(&grad(checkpoint(&on_disk))(&p), &grad(checkpoint(&in_memory))(&p));
     }
-    compare(&deep(checkpoint_offloaded(layer, &dir.0)), &deep(checkpoint_dynamic(layer)));
+    compare(
+        &deep(checkpoint_with(Policy::rerun().offload(&dir.0), layer)),
+        &deep(checkpoint_with(Policy::rerun(), layer)),
+    );
     assert_eq!(dir.files(), Vec::<PathBuf>::new(), "no file is left");
 }
 
@@ -99,17 +100,21 @@ fn every_type_and_layout_comes_back() {
             let y = x.square().t();
             f(&(y.clone(), y.gt(0.25))) + f(&(y.sum().broadcast_to([4, 3]), y.lt(0.5)))
         };
-        let on_disk = checkpoint_policy(f, Policy::Everything.offload(&dir.0));
+        let on_disk = checkpoint_with(Policy::Everything.offload(&dir.0), f);
         let bits = |f: &dyn Fn(&Pair) -> Tensor| grad(|x: &Tensor| total(f, x))(&x.detach()).to_vec::<f64>();
         assert_eq!(bits(&on_disk), bits(&checkpoint(f)), "{dtype}");
-        assert_eq!(bits(&checkpoint_offloaded(f, &dir.0)), bits(&checkpoint(f)), "{dtype}");
+        assert_eq!(
+            bits(&checkpoint_with(Policy::rerun().offload(&dir.0), f)),
+            bits(&checkpoint(f)),
+            "{dtype}"
+        );
     }
 }
 
 #[test]
 fn a_file_lives_as_long_as_its_record() {
     let dir = Dir::new("lifetime");
-    let f = checkpoint_policy(|x: &Tensor| x.sin().exp(), Policy::Everything.offload(&dir.0));
+    let f = checkpoint_with(Policy::Everything.offload(&dir.0), |x: &Tensor| x.sin().exp());
     let x = Tensor::linspace(0.0, 1.0, 10);
     f(&x);
     assert!(dir.files().is_empty(), "nobody asks for a gradient");
@@ -134,9 +139,9 @@ fn a_run_of_which_nothing_is_kept_writes_no_file() {
     let dir = Arc::new(Dir::new("forgotten"));
     let w = Tensor::scalar(2.0).requires_grad();
     let inside = w.clone();
-    let inner = checkpoint_offloaded(move |x: &Tensor| (x * &inside).sin(), &dir.0);
+    let inner = checkpoint_with(Policy::rerun().offload(&dir.0), move |x: &Tensor| (x * &inside).sin());
     let seen = dir.clone();
-    let outer = checkpoint_dynamic(move |x: &Tensor| {
+    let outer = checkpoint_with(Policy::rerun(), move |x: &Tensor| {
         let y = inner(&inner(&inner(x)));
         (y, Tensor::scalar(seen.files().len() as i32))
     });
@@ -152,14 +157,14 @@ fn a_run_of_which_nothing_is_kept_writes_no_file() {
 fn files_that_cannot_be_written_or_read_are_errors() {
     let x = Tensor::linspace(0.0, 1.0, 10).requires_grad();
     let nowhere = Path::new("/there/is/no/such/directory");
-    let f = checkpoint_policy(|x: &Tensor| x.sin().exp(), Policy::Everything.offload(nowhere));
+    let f = checkpoint_with(Policy::Everything.offload(nowhere), |x: &Tensor| x.sin().exp());
     let e = catch_unwind(AssertUnwindSafe(|| drop(f(&x)))).unwrap_err().downcast::<String>().unwrap();
     assert!(e.starts_with(file!()) && e.contains(": checkpoint: /there/is/no"), "{e}");
     assert!(e.contains("bytes that are kept"), "{e}");
     assert!(e.contains("choose another directory") && e.contains("offload.rs"), "{e}");
 
     let dir = Dir::new("errors");
-    let f = checkpoint_offloaded(|x: &Tensor| x.sin().exp(), &dir.0);
+    let f = checkpoint_with(Policy::rerun().offload(&dir.0), |x: &Tensor| x.sin().exp());
     let spoilt: [fn(&Path); 2] =
         [|file| fs::remove_file(file).unwrap(), |file| fs::write(file, [0; 10]).unwrap()];
     for spoil in spoilt {
@@ -176,7 +181,7 @@ fn files_that_cannot_be_written_or_read_are_errors() {
 fn what_is_offloaded_is_nobody_elses_to_read() {
     use std::os::unix::fs::PermissionsExt;
     let dir = Dir::new("private");
-    let layer = checkpoint_offloaded(|x: &Tensor| x.sin(), &dir.0);
+    let layer = checkpoint_with(Policy::rerun().offload(&dir.0), |x: &Tensor| x.sin());
     let y = layer(&Tensor::linspace(0.0, 1.0, 10).requires_grad().exp());
     let files = dir.files();
     assert_eq!(files.len(), 1);
@@ -191,7 +196,7 @@ fn files_of_an_earlier_process_of_the_same_number_are_not_in_the_way() {
     for k in 0..1000 {
         fs::write(dir.0.join(format!("pullback-{}-{k}.residuals", std::process::id())), "").unwrap();
     }
-    let f = checkpoint_offloaded(|x: &Tensor| x.sin().exp(), &dir.0);
+    let f = checkpoint_with(Policy::rerun().offload(&dir.0), |x: &Tensor| x.sin().exp());
     let x = Tensor::linspace(0.0, 1.0, 10).requires_grad();
     f(&x.square()).sum().backward();
     assert!(x.grad().is_some());
@@ -206,7 +211,7 @@ fn files_of_a_killed_process_go_at_the_next_start() {
     const PLACE: &str = "PULLBACK_TEST_DIRECTORY";
     let name = "files_of_a_killed_process_go_at_the_next_start";
     if let Some(dir) = std::env::var_os(PLACE) {
-        let f = checkpoint_offloaded(|x: &Tensor| x.sin().exp(), Path::new(&dir));
+        let f = checkpoint_with(Policy::rerun().offload(Path::new(&dir)), |x: &Tensor| x.sin().exp());
         let y = f(&Tensor::linspace(0.0, 1.0, 10).requires_grad().square());
         println!("written");
         // Until it is killed, or the other end is closed.

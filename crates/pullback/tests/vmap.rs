@@ -1,6 +1,7 @@
 //! Batching: a function of many examples is the function of each, in every composition with the other transforms.
 
 use pullback::prelude::*;
+use pullback::vmap_axes;
 
 /// Runs `f` on each example along the first axis, one after the other.
 fn looped(f: impl Fn(&Tensor) -> Tensor, xs: &Tensor) -> Tensor {

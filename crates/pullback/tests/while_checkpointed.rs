@@ -2,6 +2,7 @@
 
 use pullback::check;
 use pullback::prelude::*;
+use pullback::{Bound, Rerun, Schedule, while_loop_with};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -39,17 +40,25 @@ fn plain((w, x): &P) -> Tensor {
     finish(while_loop(go_on, |s: &State| step(w, s), &(x.clone(), Tensor::scalar(0))))
 }
 
+fn few(max: usize, slots: usize) -> Bound<Schedule> {
+    Bound::at_most(max).schedule(Schedule::Online { slots })
+}
+
+fn again(max: usize, slots: usize) -> Bound<Rerun<Schedule>> {
+    Bound::at_most(max).schedule(Schedule::Online { slots }.rerun())
+}
+
 fn traced(slots: usize) -> impl Fn(&P) -> Tensor + Copy {
     move |(w, x)| {
         let init = (x.clone(), Tensor::scalar(0));
-        finish(while_loop_checkpointed(200, go_on, |s: &State| step(w, s), &init, slots))
+        finish(while_loop_with(few(200, slots), go_on, |s: &State| step(w, s), &init))
     }
 }
 
 fn dynamic(slots: usize) -> impl Fn(&P) -> Tensor + Copy {
     move |(w, x)| {
         let (w, init) = (w.clone(), (x.clone(), Tensor::scalar(0)));
-        finish(while_loop_checkpointed_dynamic(200, go_on, move |s: &State| step(&w, s), &init, slots))
+        finish(while_loop_with(again(200, slots), go_on, move |s: &State| step(&w, s), &init))
     }
 }
 
@@ -78,6 +87,22 @@ fn any_number_of_slots_gives_the_same_derivatives() {
     let (_, pull) = vjp(traced(3), &p);
     same(pull(&Tensor::scalar(1.0)), grad(plain)(&p));
     same(pull(&Tensor::scalar(1.0)), grad(plain)(&p));
+}
+
+#[test]
+fn every_schedule_gives_the_same_derivatives() {
+    let p = start();
+    let binomial = |slots| Schedule::Binomial { slots };
+    for schedule in [Schedule::All, Schedule::Sqrt, Schedule::Recursive, binomial(1), binomial(4)] {
+        for max in [25, 200, 10_000] {
+            let bound = Bound::at_most(max).schedule(schedule);
+            let f = |(w, x): &P| {
+                finish(while_loop_with(bound, go_on, |s: &State| step(w, s), &(x.clone(), Tensor::scalar(0))))
+            };
+            same(grad(f)(&p), grad(plain)(&p));
+            same(vmap(grad(f))(&p.map(&mut |t| t.unsqueeze(0))).map(&mut |t| t.get(0)), grad(plain)(&p));
+        }
+    }
 }
 
 #[test]
@@ -132,22 +157,20 @@ fn captured_leaves_get_their_gradients() {
     let (w, bound) = (w.requires_grad(), Tensor::scalar(0.5).requires_grad());
     let init = (x, Tensor::scalar(0));
     let more = |(x, _): &State| x.square().sum().gt(&bound);
-    finish(while_loop_checkpointed(200, more, |s: &State| step(&w, s), &init, 3)).backward();
+    finish(while_loop_with(few(200, 3), more, |s: &State| step(&w, s), &init)).backward();
     near(&w.grad().unwrap(), &expected.0);
     assert!(bound.grad().is_none(), "a condition has no derivative");
     let (v, bound) = (w.detach().requires_grad(), bound.clone());
     let inside = v.clone();
     let more = move |(x, _): &State| x.square().sum().gt(&bound);
-    finish(while_loop_checkpointed_dynamic(200, more, move |s: &State| step(&inside, s), &init, 3))
-        .backward();
+    finish(while_loop_with(again(200, 3), more, move |s: &State| step(&inside, s), &init)).backward();
     near(&v.grad().unwrap(), &expected.0);
 }
 
 #[test]
 fn loops_of_no_step_and_of_one() {
     for slots in [1, 4] {
-        let f =
-            |x: &Tensor| while_loop_checkpointed(9, |x: &Tensor| x.gt(5.0), |x: &Tensor| x.sqrt(), x, slots);
+        let f = |x: &Tensor| while_loop_with(few(9, slots), |x: &Tensor| x.gt(5.0), |x: &Tensor| x.sqrt(), x);
         assert_eq!(grad(f)(&Tensor::scalar(3.0)).item(), 1.0);
         assert_eq!(grad(f)(&Tensor::scalar(16.0)).item(), 0.125, "one step");
     }
@@ -162,7 +185,7 @@ fn a_step_runs_as_often_as_the_online_schedule_says() {
             counter.fetch_add(1, Relaxed);
             x * 0.99
         };
-        while_loop_checkpointed_dynamic(10_000, |x: &Tensor| x.gt(1.0), body, x, 10)
+        while_loop_with(again(10_000, 10), |x: &Tensor| x.gt(1.0), body, x)
     };
     let x = Tensor::scalar(20_000.0);
     let n = (20_000f64.ln() / -0.99f64.ln()).ceil();
@@ -182,21 +205,21 @@ fn bad_loops_are_named() {
     };
     let x = Tensor::scalar(3.0);
     let forever = |x: &Tensor| x.gt(0.0);
-    let e = message(&|| drop(while_loop_checkpointed(50, forever, |x: &Tensor| x + 1.0, &x, 3)));
-    assert!(e.starts_with("while_loop_checkpointed: ") && e.contains("after 50 steps"), "{e}");
+    let e = message(&|| drop(while_loop_with(few(50, 3), forever, |x: &Tensor| x + 1.0, &x)));
+    assert!(e.starts_with("while_loop_with: ") && e.contains("after 50 steps"), "{e}");
     assert!(e.contains("while_checkpointed.rs"), "{e}");
-    let e = message(&|| drop(while_loop_checkpointed_dynamic(50, forever, |x: &Tensor| x + 1.0, &x, 3)));
+    let e = message(&|| drop(while_loop_with(again(50, 3), forever, |x: &Tensor| x + 1.0, &x)));
     assert!(e.contains("after 50 steps"), "{e}");
-    let e = message(&|| drop(while_loop_checkpointed(50, forever, |x: &Tensor| x - 1.0, &x, 0)));
+    let e = message(&|| drop(while_loop_with(few(50, 0), forever, |x: &Tensor| x - 1.0, &x)));
     assert!(e.contains("at least one slot"), "{e}");
-    let e = message(&|| drop(while_loop_checkpointed(50, forever, |x: &Tensor| x.unsqueeze(0), &x, 3)));
+    let e = message(&|| drop(while_loop_with(few(50, 3), forever, |x: &Tensor| x.unsqueeze(0), &x)));
     assert!(e.contains("keep its shape and type"), "{e}");
-    let e = message(&|| drop(while_loop_checkpointed(50, |x: &Tensor| x.sin(), |x: &Tensor| x - 1.0, &x, 3)));
+    let e = message(&|| drop(while_loop_with(few(50, 3), |x: &Tensor| x.sin(), |x: &Tensor| x - 1.0, &x)));
     assert!(e.contains("scalar of bool"), "{e}");
     let hidden = |x: &Tensor| {
         let bound = x.clone();
         let more = move |x: &Tensor| x.lt(&bound * 2.0);
-        while_loop_checkpointed_dynamic(50, more, |x: &Tensor| x + 1.0, &Tensor::scalar(0.0), 3)
+        while_loop_with(again(50, 3), more, |x: &Tensor| x + 1.0, &Tensor::scalar(0.0))
     };
     let e = message(&|| drop(checkpoint(hidden)(&x)));
     assert!(e.contains("traced") && e.contains("part of the state"), "{e}");

@@ -37,7 +37,7 @@ const D: [f64; 7] = [
 /// The lengths of the steps are chosen from values alone: they are not differentiated, as the solution does not depend on them but
 /// for its error. Under [`vmap`](crate::vmap) all lanes take the same steps, as short as the one that needs the shortest. In a function that is
 /// traced ([`compile`](crate::compile), [`checkpoint`](crate::checkpoint)) values are not known, and it is an error:
-/// there are [`rk4`](super::rk4) and [`adjoint`](super::adjoint) for it, and [`checkpoint_dynamic`](crate::checkpoint_dynamic), which does not trace.
+/// there are [`rk4`](super::rk4) and [`adjoint`](super::adjoint) for it, and [`Policy::rerun`](crate::Policy::rerun) for checkpoints, which does not trace.
 ///
 /// ```
 /// use pullback::{ode::Dopri5, prelude::*};
@@ -200,7 +200,7 @@ fn lanes(t: &Tensor) -> Result<Vec<f64>> {
         Data::Traced(_) => Err(err!(
             Value,
             "the lengths of the steps depend on values, which are not known while a function is traced; use rk4 or \
-             rk4_checkpointed there, or ode::adjoint for a value or a gradient; or checkpoint_dynamic in the place of checkpoint"
+             rk4_with there, or ode::adjoint for a value or a gradient; or checkpoint_with(Policy::rerun(), f)"
         )),
         _ => Ok(t.to_vec()),
     }

@@ -6,7 +6,7 @@
 //! - through the solver: [`rk4`] and [`Dopri5`] are made of ordinary operations, so every transform applies to them (but [`Dopri5`], which
 //!   chooses its steps by values, cannot be traced). Exact for the numbers that were computed, of any order, with memory in proportion
 //!   to the number of steps;
-//! - with checkpoints: [`rk4_checkpointed`] keeps the states of a few steps and computes the others again, with the same result;
+//! - with checkpoints: [`rk4_with`] keeps the states of a few steps and computes the others again, with the same result;
 //! - by the continuous adjoint: [`adjoint`] keeps nothing between the passes and solves a second equation backward. Its error is
 //!   that of the backward solution.
 //!
@@ -25,7 +25,7 @@ mod rk4;
 
 pub use adjoint::adjoint;
 pub use dopri5::{Dopri5, Solution};
-pub use rk4::{rk4, rk4_checkpointed};
+pub use rk4::{rk4, rk4_with};
 
 use crate::error::{Result, err};
 use crate::transform::control::first_misfit;

@@ -4,7 +4,7 @@ use super::{combined, fits};
 use crate::error::{Within, or_panic};
 use crate::location::entered;
 use crate::schedule::Schedule;
-use crate::transform::scan_checkpointed_dynamic;
+use crate::transform::scan_with;
 use crate::{Tensor, Tree};
 use std::panic::Location;
 
@@ -44,16 +44,16 @@ pub fn rk4<Y: Tree, P>(f: impl Fn(f64, &Y, &P) -> Y, p: &P, y0: &Y, t0: f64, t1:
 /// result in less memory.
 ///
 /// ```
-/// use pullback::{ode, prelude::*};
+/// use pullback::{Schedule, ode, prelude::*};
 /// let f = |_t: f64, y: &Tensor, p: &Tensor| -(p * y);
 /// let few = Schedule::Binomial { slots: 5 };
-/// let end = move |p: &Tensor| ode::rk4_checkpointed(f, p, &Tensor::scalar(1.0), 0.0, 1.0, 100, few);
+/// let end = move |p: &Tensor| ode::rk4_with(few, f, p, &Tensor::scalar(1.0), 0.0, 1.0, 100);
 /// let all = |p: &Tensor| ode::rk4(f, p, &Tensor::scalar(1.0), 0.0, 1.0, 100);
 /// let p = Tensor::scalar(0.5);
 /// assert!((grad(end)(&p).item() - grad(all)(&p).item()).abs() < 1e-14);
 /// ```
 #[track_caller]
-pub fn rk4_checkpointed<Y, P, F>(f: F, p: &P, y0: &Y, t0: f64, t1: f64, steps: usize, schedule: Schedule) -> Y
+pub fn rk4_with<Y, P, F>(schedule: Schedule, f: F, p: &P, y0: &Y, t0: f64, t1: f64, steps: usize) -> Y
 where
     Y: Tree + Send + Sync + 'static,
     P: Tree + Clone + Send + Sync + 'static,
@@ -64,5 +64,5 @@ where
     let times = Tensor::from((0..steps).map(|k| t0 + k as f64 * h).collect::<Vec<f64>>());
     let p = p.clone();
     let advance = move |y: &Y, t: &Tensor| (step(&f, &p, y, t.item(), h), ());
-    scan_checkpointed_dynamic(advance, y0, &times, schedule).0
+    scan_with(schedule.rerun(), advance, y0, &times).0
 }

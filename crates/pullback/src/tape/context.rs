@@ -85,7 +85,7 @@ pub fn no_grad<T>(f: impl FnOnce() -> T) -> T {
 /// Records again inside [`no_grad`].
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{enable_grad, prelude::*};
 /// let x = Tensor::scalar(2.0).requires_grad();
 /// assert!(no_grad(|| enable_grad(|| x.square())).needs_grad());
 /// ```
@@ -211,7 +211,7 @@ pub(crate) fn detects_anomaly() -> bool {
 /// another type: `x * 2.0` has the type of `x`. It holds on this thread, for as long as `f` runs.
 ///
 /// ```
-/// use pullback::{ErrorKind, prelude::*};
+/// use pullback::{ErrorKind, prelude::*, strict_dtypes};
 /// let w = DType::F32.ones([3]);
 /// let scale = Tensor::from([0.1, 0.2, 0.3]); // f64
 /// assert_eq!((&w * &scale).dtype(), DType::F64);
@@ -235,7 +235,7 @@ pub(crate) fn refuses_promotion() -> bool {
 /// its pullback. The error names that operation and its line.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{prelude::*, strict};
 /// let e = strict(|| {
 ///     let mut x = Tensor::from([1.0, 2.0]).requires_grad().square();
 ///     let _y = x.square(); // keeps x

@@ -65,10 +65,15 @@ pub(crate) trait Block: Send + Sync {
         true
     }
 
+    /// [`expand`](Block::expand) for the pullback, where what was kept of the first run need not be computed again.
+    fn rerun(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
+        self.expand(x)
+    }
+
     /// Contributions to the inputs, and to older values that the body has captured, from the cotangents of the outputs.
-    /// Keeping nothing but the inputs, it runs the body again.
+    /// It runs the body again, and pulls the cotangents back through that run.
     fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
-        replay(at, gs, |x| self.expand(x))
+        replay(at, gs, |x| self.rerun(x))
     }
 
     /// Whether nothing inside is recorded for `backward`, as in [`no_grad`].

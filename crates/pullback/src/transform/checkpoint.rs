@@ -5,11 +5,9 @@ mod policy;
 mod spill;
 mod verified;
 
-pub use offload::checkpoint_offloaded;
-pub use policy::{Keep, Policy, checkpoint_policy, name};
-pub use verified::checkpoint_verified;
+pub use policy::{Keep, Policy, name};
 
-use super::{Tree, from_leaves};
+use super::{Rerun, Tree, from_leaves};
 use crate::error::{Result, or_panic};
 use crate::graph::{Graph, call, trace_leaves};
 use crate::location::entered;
@@ -26,7 +24,7 @@ pub(crate) fn avals<X: Tree>(x: &X) -> Vec<Aval> {
 /// The same function, of which only the inputs are kept for the pullback, where it runs again.
 ///
 /// The function is traced, so it may borrow: what it captures becomes an input, and gets its gradient. It may not branch on
-/// values; for that there is [`checkpoint_dynamic`]. Under [`vmap`](crate::vmap) or [`jvp`](crate::jvp) inside of a gradient the outer gradient looks into it, and
+/// values; for that, and for keeping more, there is [`checkpoint_with`]. Under [`vmap`](crate::vmap) or [`jvp`](crate::jvp) inside of a gradient the outer gradient looks into it, and
 /// keeps what it reads: take the gradient inside.
 ///
 /// ```
@@ -62,12 +60,21 @@ pub(crate) fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<
     Ok((graph, structure.expect("the function was traced")))
 }
 
-/// [`checkpoint`] by running the closure itself again, so that loops and branches on values work inside it. It owns what it
-/// captures; captured tensors get their gradients.
+/// [`checkpoint`] with options:
+///
+/// - A [`Policy`] says what is kept besides the inputs, and not computed again. [`offload`](Policy::offload) puts it all into files,
+///   and [`verify`](Policy::verify) tests that the function is deterministic.
+/// - [`Policy::rerun`] runs the closure itself again instead of a trace, so that it may branch on values.
 ///
 /// ```
-/// use pullback::prelude::*;
-/// let halve = checkpoint_dynamic(|x: &Tensor| {
+/// use pullback::{Policy, checkpoint_with, prelude::*};
+/// let w = Tensor::from([[0.5, 1.0], [-1.0, 2.0]]);
+/// let layer = |x: &Tensor| w.matmul(x).tanh().exp();
+/// let x = Tensor::from([0.1, 0.2]);
+/// let kept = checkpoint_with(Policy::Products, layer);
+/// assert_eq!(grad(|x: &Tensor| kept(x).sum())(&x).to_vec::<f64>(), grad(|x: &Tensor| layer(x).sum())(&x).to_vec::<f64>());
+///
+/// let halve = checkpoint_with(Policy::rerun(), |x: &Tensor| {
 ///     let mut y = x.clone();
 ///     while y.item() > 1.0 {
 ///         y = y * 0.5;
@@ -77,24 +84,54 @@ pub(crate) fn graph_of<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> Result<
 /// assert_eq!(grad(halve)(&Tensor::scalar(6.0)).item(), 0.125);
 /// ```
 #[track_caller]
-pub fn checkpoint_dynamic<X, Y, F>(f: F) -> impl Fn(&X) -> Y
+pub fn checkpoint_with<X: Tree, Y: Tree, F: Fn(&X) -> Y>(
+    options: impl CheckpointOptions<X, Y, F>,
+    f: F,
+) -> impl Fn(&X) -> Y {
+    options.checkpoint(f, Location::caller())
+}
+
+/// What [`checkpoint_with`] takes: a [`Policy`], a [`Keep`] or its re-running form.
+pub trait CheckpointOptions<X, Y, F> {
+    #[doc(hidden)]
+    fn checkpoint(self, f: F, location: &'static Location<'static>) -> impl Fn(&X) -> Y;
+}
+
+impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> CheckpointOptions<X, Y, F> for Policy {
+    fn checkpoint(self, f: F, location: &'static Location<'static>) -> impl Fn(&X) -> Y {
+        Keep::from(self).checkpoint(f, location)
+    }
+}
+
+impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> CheckpointOptions<X, Y, F> for Keep {
+    fn checkpoint(self, f: F, location: &'static Location<'static>) -> impl Fn(&X) -> Y {
+        move |x| {
+            if self.is_plain(Policy::Everything) {
+                return f(x);
+            }
+            let run = match self.is_plain(Policy::Nothing) {
+                true => traced(&f, x, location),
+                false => policy::keeping(&f, x, &self, location),
+            };
+            or_panic(run.map_err(|e| e.in_op("checkpoint").at(location)))
+        }
+    }
+}
+
+impl<X, Y, F> CheckpointOptions<X, Y, F> for Rerun<Keep>
 where
     X: Tree + Clone + Send + Sync + 'static,
     Y: Tree + Send + 'static,
     F: Fn(&X) -> Y + Send + Sync + 'static,
 {
-    let location = Location::caller();
-    let f = Arc::new(f);
-    move |x: &X| apply(&f, x, location, |body| body)
+    fn checkpoint(self, f: F, location: &'static Location<'static>) -> impl Fn(&X) -> Y {
+        let f = Arc::new(f);
+        move |x: &X| rerun(&f, x, &self.0, location)
+    }
 }
 
-/// Applies the function as a block that runs it again, which `wrap` may put into another.
-fn apply<X, Y, F>(
-    f: &Arc<F>,
-    x: &X,
-    location: &'static Location<'static>,
-    wrap: impl FnOnce(Arc<dyn Block>) -> Arc<dyn Block>,
-) -> Y
+/// Applies the function as a block that runs it again.
+fn rerun<X, Y, F>(f: &Arc<F>, x: &X, keep: &Keep, location: &'static Location<'static>) -> Y
 where
     X: Tree + Clone + Send + Sync + 'static,
     Y: Tree + Send + 'static,
@@ -104,7 +141,7 @@ where
     let last: Arc<Mutex<Option<Y>>> = Arc::default();
     // Zeros need no memory: whether the inputs themselves are kept is for the record to say.
     let like = x.map(&mut |t| Tensor::zeros_of(t.dtype(), t.node().shape.clone()));
-    let body = wrap(Arc::new(Dynamic { f: f.clone(), like, last: last.clone() }));
+    let body = keep.around(Arc::new(Dynamic { f: f.clone(), like, last: last.clone() }));
     let outputs =
         or_panic(bind_block_at(location, body, &x.leaves()).map_err(|e| e.in_op("checkpoint").at(location)));
     let structure = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the function has run");

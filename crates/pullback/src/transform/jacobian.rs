@@ -126,7 +126,7 @@ pub fn hvp<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X, v: &X) -> X {
 /// loss at its output: the Hessian of `loss(f(x))` without the curvature of `f`, and so never indefinite for a convex loss.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{gauss_newton_vp, prelude::*};
 /// // Where f is linear, it is the Hessian itself.
 /// let (f, loss) = (|x: &Tensor| x * 3.0, |y: &Tensor| y.square().sum());
 /// let (x, v) = (Tensor::from([1.0, 2.0]), Tensor::from([1.0, -1.0]));

@@ -14,7 +14,7 @@ use std::panic::Location;
 /// is kept, and each call runs that.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{linearize, prelude::*};
 /// let (y, push) = linearize(|x: &Tensor| x.sin(), &Tensor::from([0.0, 1.0]));
 /// assert_eq!(y.shape(), [2]);
 /// assert_eq!(push(&Tensor::from([3.0, 0.0])).to_vec::<f64>(), [3.0, 0.0]);
@@ -70,7 +70,7 @@ fn check(graph: &Graph, names: &[String], tangents: &[Tensor]) -> Result<()> {
 /// is then the transpose of their derivative at zero.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{prelude::*, transpose};
 /// let a = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
 /// let t = transpose(|x: &Tensor| a.matmul(x), &Tensor::zeros([2]));
 /// assert_eq!(t(&Tensor::from([1.0, 0.0])).to_vec::<f64>(), [1.0, 2.0]);

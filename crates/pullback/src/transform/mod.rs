@@ -8,6 +8,7 @@ mod forward;
 pub mod implicit;
 mod jacobian;
 mod linear;
+mod rerun;
 mod reverse;
 mod taylor;
 mod trace;
@@ -15,19 +16,17 @@ mod tree;
 mod vmap;
 
 pub(crate) use checkpoint::avals;
-pub use checkpoint::{
-    Keep, Policy, checkpoint, checkpoint_dynamic, checkpoint_offloaded, checkpoint_policy,
-    checkpoint_verified, name,
-};
+pub use checkpoint::{CheckpointOptions, Keep, Policy, checkpoint, checkpoint_with, name};
 pub use compile::{Compiled, Executable, Explanation, compile};
 pub use control::{
-    Steps, associative_scan, cond, fori, map_over, scan, scan_checkpointed, scan_checkpointed_dynamic,
-    switch, while_loop, while_loop_bounded, while_loop_checkpointed, while_loop_checkpointed_dynamic,
+    Bound, ScanOptions, Steps, WhileOptions, associative_scan, cond, fori, map_over, scan, scan_with, switch,
+    while_loop, while_loop_with,
 };
 pub use custom::{CustomOp, CustomRule, custom_op, custom_rule, try_custom_op};
 pub use forward::jvp;
 pub use jacobian::{gauss_newton_vp, hessian, hvp, jacfwd, jacobian, jacrev};
 pub use linear::{linearize, stop_gradient, transpose};
+pub use rerun::Rerun;
 pub(crate) use reverse::pulled_for;
 pub use reverse::{grad, value_and_grad, value_and_grad_aux, vjp};
 pub use taylor::taylor;

@@ -157,7 +157,7 @@ pub fn value_and_grad<X: Tree, F: Fn(&X) -> Tensor>(f: F) -> impl Fn(&X) -> (Ten
 /// differentiated.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{prelude::*, value_and_grad_aux};
 /// let f = |x: &Tensor| {
 ///     let y = x.square();
 ///     (y.sum(), y)
@@ -235,6 +235,7 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
 #[cfg(test)]
 mod tests {
     use crate::prelude::*;
+    use crate::{gauss_newton_vp, taylor, value_and_grad_aux};
     use std::panic::{AssertUnwindSafe, catch_unwind};
 
     /// Integers carry no gradient: a result of them is an error wherever it is differentiated, as it is for `backward`.

@@ -24,7 +24,7 @@ use std::rc::{Rc, Weak};
 /// They are tensors like any others, and can be differentiated themselves. The function is traced, so it may not branch on values.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{prelude::*, taylor};
 /// // exp(2 t) = 1 + 2 t + 2 t² + 4/3 t³ + ..
 /// let c = taylor(|x: &Tensor| x.exp(), &Tensor::scalar(0.0), &Tensor::scalar(2.0), 3);
 /// let c: Vec<f64> = c.iter().map(|c| c.item()).collect();

@@ -30,7 +30,7 @@ pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
 /// examples share it (a single entry stands for all); and the axis of the examples in the outputs.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{prelude::*, vmap_axes};
 /// let f = |(a, b): &(Tensor, Tensor)| a.dot(b);
 /// let (xs, w) = (Tensor::ones([2, 5]), Tensor::from([3.0, 4.0]));
 /// let y = vmap_axes(f, &[Some(1), None], 0)(&(xs, w));

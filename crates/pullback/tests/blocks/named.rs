@@ -2,6 +2,10 @@
 
 use pullback::ode::{self, Dopri5};
 use pullback::prelude::*;
+use pullback::{
+    Bound, Policy, Schedule, associative_scan, checkpoint_with, custom_rule, enable_grad, linearize,
+    scan_with, switch, while_loop_with,
+};
 use pullback::{Executable, implicit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -50,29 +54,42 @@ fn forms(w: &Tensor) -> Vec<Form> {
     let params = w.clone();
     vec![
         ("checkpoint", Box::new(checkpoint(f.clone()))),
-        ("products", Box::new(checkpoint_policy(f.clone(), Policy::Products))),
-        ("nothing", Box::new(checkpoint_policy(f.clone(), Policy::Nothing))),
-        ("on disk", Box::new(checkpoint_policy(f.clone(), Policy::Everything.offload(dir.clone())))),
-        ("dynamic", Box::new(checkpoint_dynamic(f.clone()))),
-        ("verified", Box::new(checkpoint_verified(f.clone()))),
-        ("offloaded", Box::new(checkpoint_offloaded(f.clone(), &dir))),
+        ("products", Box::new(checkpoint_with(Policy::Products, f.clone()))),
+        ("nothing", Box::new(checkpoint_with(Policy::Nothing, f.clone()))),
+        ("on disk", Box::new(checkpoint_with(Policy::Everything.offload(dir.clone()), f.clone()))),
+        ("dynamic", Box::new(checkpoint_with(Policy::rerun(), f.clone()))),
+        ("verified", Box::new(checkpoint_with(Policy::rerun().verify(), f.clone()))),
+        ("offloaded", Box::new(checkpoint_with(Policy::rerun().offload(&dir), f.clone()))),
         ("compile", {
             let f = compile(f.clone());
             Box::new(move |x| f.call(x))
         }),
-        ("scan_checkpointed", {
+        ("scan_with", {
             let step = step.clone();
-            Box::new(move |x| scan_checkpointed(&step, x, 1, few).0)
+            Box::new(move |x| scan_with(few, &step, x, 1).0)
         }),
-        (
-            "scan_checkpointed_dynamic",
-            Box::new(move |x| scan_checkpointed_dynamic(step.clone(), x, 1, few).0),
-        ),
-        ("while_loop_checkpointed", {
-            Box::new(move |x| while_loop_checkpointed(3, counting, &counted, &start(x), 2).0)
+        ("scan_with, rerun", Box::new(move |x| scan_with(few.rerun(), step.clone(), x, 1).0)),
+        ("while_loop_with", {
+            Box::new(move |x| {
+                while_loop_with(
+                    Bound::at_most(3).schedule(Schedule::Online { slots: 2 }),
+                    counting,
+                    &counted,
+                    &start(x),
+                )
+                .0
+            })
         }),
-        ("while_loop_checkpointed_dynamic", {
-            Box::new(move |x| while_loop_checkpointed_dynamic(3, counting, both.clone(), &start(x), 2).0)
+        ("while_loop_with, rerun", {
+            Box::new(move |x| {
+                while_loop_with(
+                    Bound::at_most(3).schedule(Schedule::Online { slots: 2 }.rerun()),
+                    counting,
+                    both.clone(),
+                    &start(x),
+                )
+                .0
+            })
         }),
         // y' = ln(w) y
         ("adjoint", {
@@ -137,21 +154,19 @@ fn tensors_given_to_blocks_in_a_trace_keep_their_gradients() {
     };
     assert_eq!(grad(by_graph)(&w).item(), 3.0);
     let argument = |w: &Tensor| {
-        let f = checkpoint_dynamic(|(x, w): &(Tensor, Tensor)| x * w);
+        let f = checkpoint_with(Policy::rerun(), |(x, w): &(Tensor, Tensor)| x * w);
         checkpoint(|x: &Tensor| f(&(x.clone(), w.clone())))(&scalar(3.0))
     };
     assert_eq!(grad(argument)(&w).item(), 3.0);
     let items = |w: &Tensor| {
         let step = |h: &Tensor, x: &Tensor| (h * x, ());
-        checkpoint(|x: &Tensor| scan_checkpointed_dynamic(step, x, &w.unsqueeze(0), Schedule::Sqrt).0)(
-            &scalar(3.0),
-        )
+        checkpoint(|x: &Tensor| scan_with(Schedule::Sqrt.rerun(), step, x, &w.unsqueeze(0)).0)(&scalar(3.0))
     };
     assert_eq!(grad(items)(&w).item(), 3.0);
     let state = |w: &Tensor| {
         checkpoint(|x: &Tensor| {
             let step = |(a, b): &(Tensor, Tensor), _: &()| ((a * b, b.clone()), ());
-            scan_checkpointed_dynamic(step, &(x.clone(), w.clone()), 1, Schedule::All).0.0
+            scan_with(Schedule::All.rerun(), step, &(x.clone(), w.clone()), 1).0.0
         })(&scalar(3.0))
     };
     assert_eq!(grad(state)(&w).item(), 3.0);
@@ -190,7 +205,7 @@ fn a_choice_by_lanes_in_a_compiled_gradient() {
 fn a_dynamic_loop_in_a_compiled_gradient_keeps_what_it_captured() {
     let f = |x: &Tensor| {
         let w = x.clone();
-        scan_checkpointed_dynamic(move |h: &Tensor, _: &()| (h * &w, ()), x, 1, Schedule::All).0
+        scan_with(Schedule::All.rerun(), move |h: &Tensor, _: &()| (h * &w, ()), x, 1).0
     };
     near(&compile(grad(f)).call(&scalar(0.7)), &scalar(1.4));
 }
@@ -206,7 +221,7 @@ fn a_compiled_function_that_was_first_called_in_no_grad_keeps_its_captures() {
     let w = scalar(0.5).requires_grad();
     let captured = w.clone();
     let f = compile(move |x: &Tensor| x * captured.sin());
-    checkpoint_dynamic(move |x: &Tensor| f.call(x))(&scalar(3.0)).backward();
+    checkpoint_with(Policy::rerun(), move |x: &Tensor| f.call(x))(&scalar(3.0)).backward();
     near(&w.grad().expect("a gradient"), &scalar(3.0 * 0.5f64.cos()));
 }
 
@@ -249,15 +264,15 @@ fn no_grad_holds_inside_of_blocks() {
     let forms: Vec<Form> = vec![
         ("plain", Box::new(of)),
         ("checkpoint", Box::new(checkpoint(of))),
-        ("policy", Box::new(checkpoint_policy(of, Policy::Products))),
-        ("dynamic", Box::new(checkpoint_dynamic(of))),
+        ("policy", Box::new(checkpoint_with(Policy::Products, of))),
+        ("dynamic", Box::new(checkpoint_with(Policy::rerun(), of))),
         ("compile", Box::new(|p| compiled.call(p))),
         ("compile in compile", Box::new(|p| twice.call(p))),
         ("checkpoint in compile", Box::new(|p| compile(|p: &P| checkpoint(of)(p)).call(p))),
         ("compile in checkpoint", Box::new(checkpoint(|p: &P| compiled.call(p)))),
         ("scan", Box::new(|p| scan(step, p, 1).0.1)),
         ("scan in compile", Box::new(|p| compile(|p: &P| scan(step, p, 1).0.1).call(p))),
-        ("scan_checkpointed", Box::new(|p| scan_checkpointed(step, p, 1, few).0.1)),
+        ("scan_with", Box::new(|p| scan_with(few, step, p, 1).0.1)),
         ("adjoint", {
             // y' = f is solved exactly.
             let slope = |_: f64, _: &Tensor, (w, x): &P| quiet(w, x);
@@ -310,7 +325,7 @@ fn a_value_that_the_body_only_captured_leaves_a_traced_function() {
     let f = |w: &Tensor| {
         let inner = {
             let w = w.clone();
-            checkpoint_dynamic(move |h: &Tensor| (h * &w, w.sin()))
+            checkpoint_with(Policy::rerun(), move |h: &Tensor| (h * &w, w.sin()))
         };
         checkpoint(|h: &Tensor| {
             let (a, b) = inner(h);
@@ -401,10 +416,10 @@ fn a_right_hand_side_of_the_wrong_shape_is_an_error() {
 fn checkpointed_runge_kutta_in_a_compiled_gradient() {
     let slope = |_: f64, y: &Tensor, p: &Tensor| p * y.sin();
     for schedule in [Schedule::All, Schedule::Sqrt, Schedule::Binomial { slots: 2 }] {
-        let end = move |y: &Tensor| ode::rk4_checkpointed(slope, &scalar(0.5), y, 0.0, 1.0, 5, schedule);
+        let end = move |y: &Tensor| ode::rk4_with(schedule, slope, &scalar(0.5), y, 0.0, 1.0, 5);
         let plain = |y: &Tensor| ode::rk4(slope, &scalar(0.5), y, 0.0, 1.0, 5);
         near(&compile(grad(end)).call(&scalar(0.3)), &grad(plain)(&scalar(0.3)));
-        let parameter = move |p: &Tensor| ode::rk4_checkpointed(slope, p, p, 0.0, 1.0, 5, schedule);
+        let parameter = move |p: &Tensor| ode::rk4_with(schedule, slope, p, p, 0.0, 1.0, 5);
         let plain = |p: &Tensor| ode::rk4(slope, p, p, 0.0, 1.0, 5);
         near(&compile(grad(parameter)).call(&scalar(0.3)), &grad(plain)(&scalar(0.3)));
     }
@@ -414,7 +429,7 @@ fn checkpointed_runge_kutta_in_a_compiled_gradient() {
 fn a_function_of_the_program_inside_of_a_loop_or_a_branch_cannot_be_saved() {
     let rule = custom_rule(|x: &Tensor| x.sin()).pullback(|x: &Tensor, _, g: &Tensor| g * x.cos());
     let root = |x: &Tensor| implicit::root(|p: &Tensor, y: &Tensor| y + y.sin() * 0.2 - p, x, &scalar(0.0));
-    let on_disk = checkpoint_policy(|x: &Tensor| x.sin(), Policy::Products.offload(std::env::temp_dir()));
+    let on_disk = checkpoint_with(Policy::Products.offload(std::env::temp_dir()), |x: &Tensor| x.sin());
     let path = std::env::temp_dir().join(format!("never-{}.graph", std::process::id()));
     let by_rule = |x: &Tensor| rule.call(x);
     let functions: [&dyn Fn(&Tensor) -> Tensor; 3] = [&by_rule, &root, &on_disk];
@@ -441,19 +456,29 @@ fn implicit_functions_of_no_lanes() {
 fn errors_name_the_function_that_was_called() {
     let grows = |x: &Tensor| Tensor::concat(&[x, x], 0);
     let e = message(|| {
-        while_loop_checkpointed_dynamic(3, |x: &Tensor| x.sum().lt(9.0), grows, &Tensor::ones([2]), 2);
+        while_loop_with(
+            Bound::at_most(3).schedule(Schedule::Online { slots: 2 }.rerun()),
+            |x: &Tensor| x.sum().lt(9.0),
+            grows,
+            &Tensor::ones([2]),
+        );
     });
-    assert!(e.contains("while_loop_checkpointed_dynamic: "), "{e}");
+    assert!(e.contains("while_loop_with: "), "{e}");
     let endless = |x: &Tensor| x.clone();
     let e = message(|| {
-        while_loop_checkpointed_dynamic(3, |x: &Tensor| x.sum().lt(9.0), endless, &Tensor::ones([2]), 2);
+        while_loop_with(
+            Bound::at_most(3).schedule(Schedule::Online { slots: 2 }.rerun()),
+            |x: &Tensor| x.sum().lt(9.0),
+            endless,
+            &Tensor::ones([2]),
+        );
     });
-    assert!(e.contains("while_loop_checkpointed_dynamic: ") && e.contains("after 3 steps"), "{e}");
+    assert!(e.contains("while_loop_with: ") && e.contains("after 3 steps"), "{e}");
     let e = message(|| {
         let step = move |x: &Tensor, _: &()| (grows(x), ());
-        scan_checkpointed_dynamic(step, &Tensor::ones([2]), 2, Schedule::All);
+        scan_with(Schedule::All.rerun(), step, &Tensor::ones([2]), 2);
     });
-    assert!(e.contains("scan_checkpointed_dynamic: "), "{e}");
+    assert!(e.contains("scan_with: "), "{e}");
 
     let bad = custom_rule(|x: &Tensor| x.square()).pullback(|_, _, _| Tensor::zeros([7]));
     let e = message(|| drop(jvp(|x: &Tensor| bad.call(x), &Tensor::ones([2]), &Tensor::ones([2]))));
@@ -474,7 +499,7 @@ fn a_placeholder_that_a_body_captured_and_does_not_return_is_not_needed_again() 
     let f = |w: &Tensor| {
         compile(|x: &Tensor| {
             let captured = x.clone();
-            let inner = checkpoint_dynamic(move |w: &Tensor| {
+            let inner = checkpoint_with(Policy::rerun(), move |w: &Tensor| {
                 let _ = captured.sin();
                 w.exp()
             });

@@ -3,6 +3,10 @@
 
 use pullback::ode::{self, Dopri5};
 use pullback::prelude::*;
+use pullback::{
+    Bound, Policy, Schedule, associative_scan, checkpoint_with, custom_rule, linearize, scan_with, switch,
+    while_loop_with,
+};
 use pullback::{Executable, implicit, name, trace};
 use std::sync::Arc;
 
@@ -49,6 +53,7 @@ pub enum Kind {
     OnDisk(usize),
     Dynamic,
     Verified,
+    KeptVerified(usize),
     Offloaded,
     Compile,
     Executable,
@@ -191,11 +196,12 @@ impl Block {
         let residual = |p: &Args, x: &Tensor| x + x.sin() * 0.2 - f(p);
         match self.kind {
             Kind::Checkpoint => checkpoint(f)(&x),
-            Kind::Kept(k) => checkpoint_policy(f, POLICIES[k])(&x),
-            Kind::OnDisk(k) => checkpoint_policy(f, POLICIES[k].offload(dir))(&x),
-            Kind::Dynamic => checkpoint_dynamic(f)(&x),
-            Kind::Verified => checkpoint_verified(f)(&x),
-            Kind::Offloaded => checkpoint_offloaded(f, &dir)(&x),
+            Kind::Kept(k) => checkpoint_with(POLICIES[k], f)(&x),
+            Kind::OnDisk(k) => checkpoint_with(POLICIES[k].offload(dir), f)(&x),
+            Kind::Dynamic => checkpoint_with(Policy::rerun(), f)(&x),
+            Kind::Verified => checkpoint_with(Policy::rerun().verify(), f)(&x),
+            Kind::KeptVerified(k) => checkpoint_with(POLICIES[k].offload(dir).verify(), f)(&x),
+            Kind::Offloaded => checkpoint_with(Policy::rerun().offload(&dir), f)(&x),
             Kind::Compile => {
                 let f = compile(f);
                 (f.call(&x) + f.call(&x)) * 0.5
@@ -227,23 +233,33 @@ impl Block {
             }
             Kind::Rk4(k) => {
                 let slope = move |_: f64, y: &Tensor, p: &Args| f(p) - y * 0.5;
-                ode::rk4_checkpointed(slope, &x, &x[0], 0.0, 1.0, n, SCHEDULES[k])
+                ode::rk4_with(SCHEDULES[k], slope, &x, &x[0], 0.0, 1.0, n)
             }
             Kind::Scan => total(scan(stepped, &x[0], &items(&x[1], n))),
-            Kind::ScanCheckpointed(k) => {
-                total(scan_checkpointed(stepped, &x[0], &items(&x[1], n), SCHEDULES[k]))
-            }
-            Kind::ScanDynamic(k) => {
-                total(scan_checkpointed_dynamic(stepped, &x[0], &items(&x[1], n), SCHEDULES[k]))
-            }
+            Kind::ScanCheckpointed(k) => total(scan_with(SCHEDULES[k], stepped, &x[0], &items(&x[1], n))),
+            Kind::ScanDynamic(k) => total(scan_with(SCHEDULES[k].rerun(), stepped, &x[0], &items(&x[1], n))),
             Kind::While => {
                 let body = |(h, k): &(Tensor, Tensor)| (f(&pair(h, &x[1])), k + 1.0);
                 while_loop(|(_, k): &(Tensor, Tensor)| k.lt(n as f64), body, &(x[0].clone(), scalar(0.0))).0
             }
-            Kind::WhileBounded => while_loop_bounded(n, goes_on, counted, &start).0,
-            Kind::WhileCheckpointed(slots) => while_loop_checkpointed(n, goes_on, counted, &start, slots).0,
+            Kind::WhileBounded => while_loop_with(Bound::at_most(n), goes_on, counted, &start).0,
+            Kind::WhileCheckpointed(slots) => {
+                while_loop_with(
+                    Bound::at_most(n).schedule(Schedule::Online { slots }),
+                    goes_on,
+                    counted,
+                    &start,
+                )
+                .0
+            }
             Kind::WhileDynamic(slots) => {
-                while_loop_checkpointed_dynamic(n, goes_on, counted, &start, slots).0
+                while_loop_with(
+                    Bound::at_most(n).schedule(Schedule::Online { slots }.rerun()),
+                    goes_on,
+                    counted,
+                    &start,
+                )
+                .0
             }
             Kind::Cond => cond(&x[0].get(0).gt(0.0), f, self.body(1, &captured, As::Blocks), &x),
             Kind::Switch => {

@@ -53,7 +53,10 @@ fn kind(r: &mut Random) -> Kind {
         1 => Kept(r.below(4)),
         2 => OnDisk(r.below(4)),
         3 => Dynamic,
-        4 => Verified,
+        4 => match r.below(5) {
+            4 => Verified,
+            k => KeptVerified(k),
+        },
         5 => Offloaded,
         6 | 7 => Compile,
         8 => Executable,

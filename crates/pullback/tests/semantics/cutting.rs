@@ -1,6 +1,7 @@
 //! Where gradients stop: detach, no_grad, frozen inputs.
 
 use super::*;
+use pullback::enable_grad;
 
 #[test]
 fn detach_cuts_every_transform() {

@@ -1,6 +1,7 @@
 //! Updates in place never spoil a gradient.
 
 use super::*;
+use pullback::strict;
 
 #[test]
 fn an_update_renames_and_old_values_stay() {

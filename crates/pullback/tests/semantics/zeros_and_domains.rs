@@ -1,6 +1,7 @@
 //! Zero cotangents win over infinities, and the edges of domains.
 
 use super::*;
+use pullback::custom_rule;
 
 #[test]
 fn a_branch_not_taken_leaks_nothing() {

@@ -4,7 +4,7 @@ use crate::graph::Graph;
 use crate::tensor::Tensor;
 use crate::transform::checkpoint::graph_of;
 use crate::transform::{Tree, from_leaves};
-use crate::{DType, grad, scan, while_loop_bounded};
+use crate::{Bound, DType, grad, scan, while_loop_with};
 
 type P = (Tensor, (Tensor, Tensor));
 
@@ -46,7 +46,8 @@ fn the_graph_of_a_gradient_does_not_grow_with_the_steps() {
 
 #[test]
 fn a_bounded_loop_too() {
-    let f = |x: &Tensor| while_loop_bounded(40, |x: &Tensor| x.gt(2.0), |x: &Tensor| x.sqrt() * 1.1, x);
+    let body = |x: &Tensor| x.sqrt() * 1.1;
+    let f = |x: &Tensor| while_loop_with(Bound::at_most(40), |x: &Tensor| x.gt(2.0), body, x);
     let x = Tensor::scalar(900.0);
     let graph = graph_of(&grad(f), &x).unwrap().0;
     assert!(graph.len() < 40);

@@ -1,43 +1,14 @@
 //! Checkpoints whose values wait for the pullback in a file.
 
-use super::apply;
 use super::spill::Spill;
 use crate::error::Result;
 use crate::location::caller;
 use crate::ops::{Aval, Identity};
 use crate::tape::{Input, Record, next_id};
 use crate::tensor::{Block, BlockAt, Link, Ran, Tensor};
-use crate::transform::Tree;
 use smallvec::smallvec;
-use std::panic::Location;
 use std::path::Path;
 use std::sync::Arc;
-
-/// [`checkpoint_dynamic`](crate::checkpoint_dynamic) that keeps its inputs in a file in the directory `dir`, and reads them back for the pullback: a chain
-/// of such functions holds the values between two of them in memory only while they are at work.
-///
-/// Inputs of the whole computation, such as parameters, stay where they are. For functions that are traced there is
-/// [`Policy::offload`](crate::Policy::offload), where more is said.
-///
-/// ```
-/// use pullback::prelude::*;
-/// let layer = checkpoint_offloaded(|x: &Tensor| if x.item() > 0.0 { x.sin() } else { x.exp() }, &std::env::temp_dir());
-/// let f = |x: &Tensor| layer(&layer(&layer(x)));
-/// let x = Tensor::scalar(0.5);
-/// let plain = |x: &Tensor| x.sin().sin().sin();
-/// assert_eq!(grad(f)(&x).item(), grad(plain)(&x).item());
-/// ```
-#[track_caller]
-pub fn checkpoint_offloaded<X, Y, F>(f: F, dir: &Path) -> impl Fn(&X) -> Y + use<X, Y, F>
-where
-    X: Tree + Clone + Send + Sync + 'static,
-    Y: Tree + Send + 'static,
-    F: Fn(&X) -> Y + Send + Sync + 'static,
-{
-    let location = Location::caller();
-    let (f, dir): (_, Arc<Path>) = (Arc::new(f), dir.into());
-    move |x: &X| apply(&f, x, location, |body| Offloaded::of(body, dir.clone()))
-}
 
 /// A block whose inputs and residuals are in a file while it is recorded.
 pub(super) struct Offloaded {

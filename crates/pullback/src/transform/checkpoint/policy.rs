@@ -1,12 +1,13 @@
 //! Checkpoints that keep some values: between all and nothing.
 
+use super::graph_of;
 use super::offload::Offloaded;
-use super::{graph_of, traced};
-use crate::error::{Result, or_panic};
+use super::verified::Verified;
+use crate::error::Result;
 use crate::graph::{Body, Call, Graph, Ref, give_name};
 use crate::ops::{Aval, Op};
-use crate::tensor::{Block, BlockAt, Link, Ran, Tensor, bind_block_at, replay};
-use crate::transform::{Tree, from_leaves};
+use crate::tensor::{Block, Ran, Tensor, bind_block_at};
+use crate::transform::{Rerun, Tree, from_leaves};
 use std::any::Any;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
@@ -38,9 +39,9 @@ impl Policy {
     /// directory while none else does.
     ///
     /// ```
-    /// use pullback::{memory, prelude::*};
+    /// use pullback::{Policy, checkpoint_with, memory, prelude::*};
     /// let layer = |x: &Tensor| x.sin().exp().tanh();
-    /// let on_disk = checkpoint_policy(layer, Policy::Everything.offload(std::env::temp_dir()));
+    /// let on_disk = checkpoint_with(Policy::Everything.offload(std::env::temp_dir()), layer);
     /// let x = Tensor::linspace(0.0, 1.0, 1000).requires_grad();
     /// let y = (0..10).fold(x.clone(), |x, _| on_disk(&x)).sum();
     /// assert_eq!(memory::report(&y).bytes(), 0);
@@ -49,30 +50,92 @@ impl Policy {
     /// assert_eq!(x.grad().unwrap().to_vec::<f64>(), plain(&x.detach()).to_vec::<f64>());
     /// ```
     pub fn offload(self, dir: impl Into<PathBuf>) -> Keep {
-        Keep { policy: self, dir: Some(dir.into().into()) }
+        Keep::from(self).offload(dir)
+    }
+
+    /// Compares the result of the second run with that of the first, bit by bit: the pullback fails if the function is not deterministic. Of the first
+    /// result only a digest is kept.
+    ///
+    /// ```
+    /// use pullback::{Policy, checkpoint_with, prelude::*};
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    /// let calls = AtomicU32::new(0);
+    /// let f = move |x: &Tensor| x * (1.0 + f64::from(calls.fetch_add(1, Relaxed)));
+    /// let fickle = checkpoint_with(Policy::rerun().verify(), f);
+    /// let x = Tensor::scalar(2.0).requires_grad();
+    /// let e = fickle(&x).try_backward().unwrap_err();
+    /// assert!(e.to_string().contains("not deterministic"), "{e}");
+    /// ```
+    pub fn verify(self) -> Keep {
+        Keep::from(self).verify()
+    }
+
+    /// Keeps the inputs alone, and runs the closure itself again: it may branch on values, and must own what it captures.
+    ///
+    /// ```
+    /// use pullback::{Policy, checkpoint_with, prelude::*};
+    /// let layer = |x: &Tensor| if x.item() > 0.0 { x.sin() } else { x.exp() };
+    /// let kept = checkpoint_with(Policy::rerun().offload(std::env::temp_dir()), layer);
+    /// let x = Tensor::scalar(0.5);
+    /// let plain = |x: &Tensor| x.sin().sin().sin();
+    /// assert_eq!(grad(|x: &Tensor| kept(&kept(&kept(x))))(&x).item(), grad(plain)(&x).item());
+    /// ```
+    pub fn rerun() -> Rerun<Keep> {
+        Rerun(Policy::Nothing.into())
     }
 }
 
-/// What a checkpoint keeps, and where: a [`Policy`], in memory or [offloaded](Policy::offload).
-#[derive(Clone, Debug)]
+/// What a checkpoint keeps, and how: a [`Policy`], in memory or [offloaded](Policy::offload), believed or [verified](Policy::verify).
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keep {
     policy: Policy,
     /// The directory of the files.
     dir: Option<Arc<Path>>,
+    verify: bool,
 }
 
 impl From<Policy> for Keep {
     fn from(policy: Policy) -> Keep {
-        Keep { policy, dir: None }
+        Keep { policy, dir: None, verify: false }
+    }
+}
+
+impl Keep {
+    /// [`Policy::offload`], for a checkpoint with other options.
+    #[must_use]
+    pub fn offload(self, dir: impl Into<PathBuf>) -> Keep {
+        Keep { dir: Some(dir.into().into()), ..self }
+    }
+
+    /// [`Policy::verify`], for a checkpoint with other options.
+    #[must_use]
+    pub fn verify(self) -> Keep {
+        Keep { verify: true, ..self }
+    }
+
+    /// Whether it is this policy and nothing else.
+    pub(super) fn is_plain(&self, policy: Policy) -> bool {
+        *self == Keep::from(policy)
+    }
+
+    /// The block that does what the options ask of this one.
+    pub(super) fn around(&self, mut body: Arc<dyn Block>) -> Arc<dyn Block> {
+        if self.verify {
+            body = Verified::of(body);
+        }
+        match &self.dir {
+            Some(dir) => Offloaded::of(body, dir.clone()),
+            None => body,
+        }
     }
 }
 
 /// Gives a value a name that [`Policy::Named`] knows it by.
 ///
 /// ```
-/// use pullback::{name, prelude::*};
+/// use pullback::{Policy, checkpoint_with, name, prelude::*};
 /// let f = |x: &Tensor| name(&x.sin().exp(), "hidden").tanh();
-/// let kept = checkpoint_policy(f, Policy::Named(&["hidden"]));
+/// let kept = checkpoint_with(Policy::Named(&["hidden"]), f);
 /// let x = Tensor::scalar(0.5);
 /// assert_eq!(grad(kept)(&x).item(), grad(f)(&x).item());
 /// ```
@@ -82,31 +145,8 @@ pub fn name(x: &Tensor, name: &'static str) -> Tensor {
     x.clone()
 }
 
-/// [`checkpoint`](crate::checkpoint) that keeps what the [`Policy`] says, and does not compute it again.
-///
-/// ```
-/// use pullback::prelude::*;
-/// let w = Tensor::from([[0.5, 1.0], [-1.0, 2.0]]);
-/// let layer = |x: &Tensor| w.matmul(x).tanh().exp();
-/// let x = Tensor::from([0.1, 0.2]);
-/// let kept = checkpoint_policy(layer, Policy::Products);
-/// assert_eq!(grad(|x: &Tensor| kept(x).sum())(&x).to_vec::<f64>(), grad(|x: &Tensor| layer(x).sum())(&x).to_vec::<f64>());
-/// ```
-#[track_caller]
-pub fn checkpoint_policy<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F, keep: impl Into<Keep>) -> impl Fn(&X) -> Y {
-    let location = Location::caller();
-    let keep = keep.into();
-    move |x| {
-        let run = match keep {
-            Keep { policy: Policy::Everything, dir: None } => return f(x),
-            Keep { policy: Policy::Nothing, dir: None } => traced(&f, x, location),
-            _ => keeping(&f, x, &keep, location),
-        };
-        or_panic(run.map_err(|e| e.in_op("checkpoint").at(location)))
-    }
-}
-
-fn keeping<X: Tree, Y: Tree>(
+/// Applies a traced function as a block that keeps what the options say.
+pub(super) fn keeping<X: Tree, Y: Tree>(
     f: &impl Fn(&X) -> Y,
     x: &X,
     keep: &Keep,
@@ -118,11 +158,7 @@ fn keeping<X: Tree, Y: Tree>(
     let inputs: Vec<&Tensor> = x.leaves().into_iter().chain(&captured).collect();
     let saved = saved(&graph, keep.policy);
     let block = Arc::new(Keeping { graph: Arc::new(graph), saved: saved.into(), values: Vec::new() });
-    let block = match &keep.dir {
-        Some(dir) => Offloaded::of(block, dir.clone()),
-        None => block,
-    };
-    Ok(from_leaves(&structure, bind_block_at(location, block, &inputs)?))
+    Ok(from_leaves(&structure, bind_block_at(location, keep.around(block), &inputs)?))
 }
 
 /// The steps of a graph whose results a policy keeps.
@@ -209,8 +245,8 @@ impl Block for Keeping {
         Some(Box::new(Body::Call(Call { name: "checkpoint", body: self.graph.clone() })))
     }
 
-    fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
+    fn rerun(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
         let known = |k: usize| self.saved.binary_search(&k).ok().and_then(|i| self.values.get(i));
-        replay(at, gs, |x| self.graph.eval_knowing(x, known))
+        self.graph.eval_knowing(x, known)
     }
 }

@@ -1,41 +1,23 @@
 //! A checkpoint that tests its promise: that running the function again gives the same result.
 
-use super::apply;
 use crate::error::{Result, err};
-use crate::tensor::{Block, BlockAt, Data, Link, Ran, Tensor, replay};
-use crate::transform::Tree;
+use crate::ops::Aval;
+use crate::tensor::{Block, Data, Ran, Tensor};
+use std::any::Any;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::panic::Location;
 use std::sync::Arc;
 
-/// [`checkpoint_dynamic`](crate::checkpoint_dynamic) that compares the result of the second run with that of the first, bit by bit, and fails if
-/// the function is not deterministic. Of the first result only a digest is kept.
-///
-/// ```
-/// use pullback::prelude::*;
-/// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-/// let calls = AtomicU32::new(0);
-/// let fickle = checkpoint_verified(move |x: &Tensor| x * (1.0 + f64::from(calls.fetch_add(1, Relaxed))));
-/// let x = Tensor::scalar(2.0).requires_grad();
-/// let e = fickle(&x).try_backward().unwrap_err();
-/// assert!(e.to_string().contains("not deterministic"), "{e}");
-/// ```
-#[track_caller]
-pub fn checkpoint_verified<X, Y, F>(f: F) -> impl Fn(&X) -> Y
-where
-    X: Tree + Clone + Send + Sync + 'static,
-    Y: Tree + Send + 'static,
-    F: Fn(&X) -> Y + Send + Sync + 'static,
-{
-    let location = Location::caller();
-    let f = Arc::new(f);
-    move |x: &X| apply(&f, x, location, |body| Arc::new(Verified { body, digests: Vec::new() }))
-}
-
-struct Verified {
+/// A block that compares the result of its second run with that of the first. Of the first, only a digest is kept.
+pub(super) struct Verified {
     body: Arc<dyn Block>,
     /// Of the outputs of the run that this is the record of.
     digests: Vec<Option<u64>>,
+}
+
+impl Verified {
+    pub fn of(body: Arc<dyn Block>) -> Arc<dyn Block> {
+        Arc::new(Verified { body, digests: Vec::new() })
+    }
 }
 
 impl Block for Verified {
@@ -48,25 +30,41 @@ impl Block for Verified {
     }
 
     fn run_to_record(&self, x: &[Tensor]) -> Result<Ran> {
-        let outputs = self.expand(x)?;
+        let (outputs, ran) = self.body.run_to_record(x)?;
         let digests = outputs.iter().map(digest).collect();
-        Ok((outputs, Some(Arc::new(Verified { body: self.body.clone(), digests }))))
+        let body = ran.unwrap_or_else(|| self.body.clone());
+        Ok((outputs, Some(Arc::new(Verified { body, digests }))))
     }
 
-    fn pullback(&self, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
-        replay(at, gs, |x| {
-            let outputs = self.expand(x)?;
-            let again: Vec<Option<u64>> = outputs.iter().map(digest).collect();
-            match again.iter().zip(&self.digests).position(|(a, b)| a != b) {
-                None if again.len() == self.digests.len() => Ok(outputs),
-                at => Err(err!(
-                    Value,
-                    "the function is not deterministic: output {} is not what it was when the function ran first, so its gradient \
-                     would be that of another function",
-                    at.unwrap_or(again.len().min(self.digests.len()))
-                )),
-            }
-        })
+    fn residuals(&self) -> Vec<Tensor> {
+        self.body.residuals()
+    }
+
+    fn with_residuals(&self, values: Vec<Tensor>) -> Option<Arc<dyn Block>> {
+        let body = self.body.with_residuals(values)?;
+        Some(Arc::new(Verified { body, digests: self.digests.clone() }))
+    }
+
+    fn signature(&self) -> Option<Vec<Aval>> {
+        self.body.signature()
+    }
+
+    fn body(&self) -> Option<Box<dyn Any>> {
+        self.body.body()
+    }
+
+    fn rerun(&self, x: &[Tensor]) -> Result<Vec<Tensor>> {
+        let outputs = self.body.rerun(x)?;
+        let again: Vec<Option<u64>> = outputs.iter().map(digest).collect();
+        match again.iter().zip(&self.digests).position(|(a, b)| a != b) {
+            None if again.len() == self.digests.len() => Ok(outputs),
+            at => Err(err!(
+                Value,
+                "the function is not deterministic: output {} is not what it was when the function ran first, so its gradient \
+                 would be that of another function",
+                at.unwrap_or(again.len().min(self.digests.len()))
+            )),
+        }
     }
 }
 

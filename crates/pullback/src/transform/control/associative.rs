@@ -11,7 +11,7 @@ use std::panic::Location;
 /// for two elements; it runs on many pairs at once, in `2 log2 n` rounds where [`scan`](crate::scan) needs `n` steps.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{associative_scan, prelude::*};
 /// // A linear recurrence h <- a h + b, as a composition of affine maps.
 /// let after = |f: &(Tensor, Tensor), g: &(Tensor, Tensor)| (&g.0 * &f.0, &g.0 * &f.1 + &g.1);
 /// let (a, b) = (Tensor::from([0.5, 0.5, 2.0]), Tensor::from([1.0, 1.0, 1.0]));

@@ -45,7 +45,7 @@ pub fn cond<X: Tree, Y: Tree>(
 /// It is made of [`cond`], so the same holds for mapped and traced values.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{prelude::*, switch};
 /// let branches: [&dyn Fn(&Tensor) -> Tensor; 3] = [&|x| x.sin(), &|x| x.cos(), &|x| x.exp()];
 /// let x = Tensor::scalar(0.0);
 /// assert_eq!(switch(&Tensor::scalar(1), &branches, &x).item(), 1.0);

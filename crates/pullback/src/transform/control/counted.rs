@@ -10,7 +10,7 @@ use std::panic::Location;
 /// Applies `f(k, state)` for `k` from 0 to `n`, and returns the last state.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{fori, prelude::*};
 /// let horner = |x: &Tensor| fori(4, |k, sum: &Tensor| sum * x + k as f64, &Tensor::scalar(0.0)); // x^2 + 2 x + 3
 /// assert_eq!(horner(&Tensor::scalar(2.0)).item(), 11.0);
 /// assert_eq!(grad(horner)(&Tensor::scalar(2.0)).item(), 6.0);
@@ -32,7 +32,7 @@ pub fn fori<C: Tree>(n: usize, f: impl Fn(usize, &C) -> C, init: &C) -> C {
 /// single example, for functions that branch on values.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{map_over, prelude::*};
 /// let f = |x: &Tensor| if x.item() > 0.0 { x.sqrt() } else { x * 0.0 };
 /// assert_eq!(map_over(f, &Tensor::from([4.0, -1.0, 9.0])).to_vec::<f64>(), [2.0, 0.0, 3.0]);
 /// ```

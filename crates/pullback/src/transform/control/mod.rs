@@ -2,25 +2,25 @@
 //!
 //! On values that are known they simply run, so every transform sees ordinary operations. What they add: stacked inputs and
 //! outputs, choices that work on mapped and on traced values, loops that stand in a graph as one operation, and loops of which
-//! only some states are kept ([`scan_checkpointed`], [`while_loop_checkpointed`]).
+//! only some states are kept ([`scan_with`], [`while_loop_with`]).
 
 mod associative;
-mod checkpointed;
 mod choice;
 mod counted;
 mod scan;
+mod scan_with;
 mod steps;
-mod while_checkpointed;
 mod while_loop;
+mod while_with;
 
 pub use associative::associative_scan;
-pub use checkpointed::{scan_checkpointed, scan_checkpointed_dynamic};
 pub use choice::{cond, switch};
 pub use counted::{fori, map_over};
 pub use scan::scan;
+pub use scan_with::{ScanOptions, scan_with};
 pub use steps::Steps;
-pub use while_checkpointed::{while_loop_checkpointed, while_loop_checkpointed_dynamic};
-pub use while_loop::{while_loop, while_loop_bounded};
+pub use while_loop::while_loop;
+pub use while_with::{Bound, WhileOptions, while_loop_with};
 
 use super::Tree;
 use crate::Tensor;

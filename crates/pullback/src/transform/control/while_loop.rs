@@ -1,11 +1,8 @@
 //! Loops that end when a condition says so.
 
-use super::checkpointed::scan_checkpointed;
-use super::scan::scan;
 use super::{same_carry, select};
 use crate::error::{Error, Result, err, or_panic};
 use crate::graph::control::{Known, known};
-use crate::schedule::Schedule;
 use crate::tensor::Tensor;
 use crate::transform::Tree;
 use std::panic::Location;
@@ -16,7 +13,7 @@ const ENDLESS: usize = 10_000_000;
 /// Applies `body` to the state while `condition` of it holds: a function to a scalar of bool.
 ///
 /// Under [`vmap`](crate::vmap) it runs until the last lane has finished, and finished lanes keep their state. It cannot be traced, since the
-/// number of steps is not known then; [`while_loop_bounded`] can. A loop of more than ten million steps is an error.
+/// number of steps is not known then; [`while_loop_with`](crate::while_loop_with) a bound can. A loop of more than ten million steps is an error.
 ///
 /// ```
 /// use pullback::prelude::*;
@@ -33,41 +30,15 @@ pub fn while_loop<C: Tree>(condition: impl Fn(&C) -> Tensor, body: impl Fn(&C) -
         last.ok_or_else(|| {
             err!(
                 Value,
-                "the function is traced, where the number of steps is not known; use while_loop_bounded"
+                "the function is traced, where the number of steps is not known; use while_loop_with(Bound::at_most(n), ..)"
             )
         })
     });
     or_panic(run.map_err(|e| e.in_op("while_loop").at(location)))
 }
 
-/// [`while_loop`] of at most `max` steps; more are an error.
-///
-/// Traced, it is a loop of `max` steps of which those after the end change nothing. A graph cannot raise an error: there, if the
-/// loop has not ended after `max` steps, the floats of the state are NaN.
-///
-/// ```
-/// use pullback::prelude::*;
-/// let halve = |x: &Tensor| while_loop_bounded(8, |x: &Tensor| x.gt(1.0), |x: &Tensor| x * 0.5, x);
-/// assert_eq!(grad(checkpoint(halve))(&Tensor::scalar(6.0)).item(), 0.125);
-/// ```
-#[track_caller]
-pub fn while_loop_bounded<C: Tree>(
-    max: usize,
-    condition: impl Fn(&C) -> Tensor,
-    body: impl Fn(&C) -> C,
-    init: &C,
-) -> C {
-    let (name, location) = ("while_loop", Location::caller());
-    let _entered = crate::location::entered(location);
-    let run = run(max, &condition, &body, init).and_then(|last| match last {
-        Some(last) => Ok(last),
-        None => masked(&condition, &body, init, Masked { name, location, max, schedule: None }),
-    });
-    or_panic(run.map_err(|e| e.in_op(name).at(location)))
-}
-
 /// The last state, or nothing if the condition cannot be known now.
-fn run<C: Tree>(
+pub(super) fn run<C: Tree>(
     max: usize,
     condition: &impl Fn(&C) -> Tensor,
     body: &impl Fn(&C) -> C,
@@ -94,35 +65,4 @@ fn run<C: Tree>(
 
 pub(super) fn endless(max: usize) -> Error {
     err!(Value, "the condition still holds after {max} steps; the loop does not seem to end")
-}
-
-/// A loop in a graph: who asked for it, and where; how many steps there may be; which states are kept, if not all.
-pub(super) struct Masked {
-    pub name: &'static str,
-    pub location: &'static Location<'static>,
-    pub max: usize,
-    pub schedule: Option<Schedule>,
-}
-
-/// All steps that there may be, each with an effect only while the condition holds.
-pub(super) fn masked<C: Tree>(
-    condition: &impl Fn(&C) -> Tensor,
-    body: &impl Fn(&C) -> C,
-    init: &C,
-    how: Masked,
-) -> Result<C> {
-    let step = |state: &C, _: &()| {
-        let next = body(state);
-        let next = same_carry(state, &next).and_then(|()| select(&condition(state), &next, state));
-        (or_panic(next.map_err(|e| e.in_op(how.name).at(how.location))), ())
-    };
-    let (last, ()) = match how.schedule {
-        None => scan(step, init, how.max),
-        Some(schedule) => scan_checkpointed(step, init, how.max, schedule),
-    };
-    let goes_on = condition(&last);
-    Ok(last.map(&mut |t| match t.dtype().is_float() {
-        true => Tensor::where_(&goes_on, t.zeros_like() + f64::NAN, t),
-        false => t.clone(),
-    }))
 }

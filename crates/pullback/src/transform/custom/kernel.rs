@@ -11,7 +11,7 @@ use std::sync::Arc;
 /// An operation with a kernel of the user's: it computes on slices, and says in tensor operations how to pull back.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{CustomOp, custom_op, prelude::*};
 ///
 /// struct Cube;
 ///

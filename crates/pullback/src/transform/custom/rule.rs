@@ -31,7 +31,7 @@ type TreeRule<X, Y, A, B> = Arc<dyn Fn(&X, &Y, &A) -> B + Send + Sync>;
 /// tensor that is differentiated must be an input: if the function has captured one, it is an error.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{custom_rule, prelude::*};
 /// // ln(1 + exp(x)), the derivative of which would overflow.
 /// let softplus = custom_rule(|x: &Tensor| (1.0 + x.exp()).ln()).pullback(|x, _y, g| g * x.sigmoid());
 /// let g = grad(|x: &Tensor| softplus.call(x))(&Tensor::scalar(1000.0));
@@ -92,7 +92,7 @@ where
     /// The pushforward: from the input, the output and the tangent of the input to the tangent of the output, in which it is linear.
     ///
     /// ```
-    /// use pullback::prelude::*;
+    /// use pullback::{custom_rule, prelude::*};
     /// let cube = custom_rule(|x: &Tensor| x * x * x).pushforward(|x, _y, t| x.square() * 3.0 * t);
     /// assert_eq!(jvp(|x: &Tensor| cube.call(x), &Tensor::scalar(2.0), &Tensor::scalar(1.0)).1.item(), 12.0);
     /// // The pullback is its transpose.
@@ -123,7 +123,7 @@ where
     /// As a function, for other transforms to take.
     ///
     /// ```
-    /// use pullback::prelude::*;
+    /// use pullback::{custom_rule, prelude::*};
     /// let f = custom_rule(|x: &Tensor| x.square()).pullback(|x, _, g| g * x * 2.0).into_fn();
     /// assert_eq!(grad(grad(f))(&Tensor::scalar(3.0)).item(), 2.0);
     /// ```

@@ -2,6 +2,7 @@
 
 use super::graph;
 use crate::backend::cpu::Plan;
+use crate::fori;
 use crate::prelude::*;
 
 #[test]

@@ -2,6 +2,7 @@
 
 use super::{agrees, graph, laid_out, same};
 use crate::backend::cpu::Plan;
+use crate::fori;
 use crate::prelude::*;
 use crate::{DType, Tensor};
 

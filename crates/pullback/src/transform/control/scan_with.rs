@@ -9,57 +9,53 @@ use crate::graph::control::{Loop, LoopStep};
 use crate::ops::Aval;
 use crate::schedule::Schedule;
 use crate::tensor::Tensor;
-use crate::transform::{Tree, from_leaves};
+use crate::transform::{Rerun, Tree, avals, from_leaves};
 use std::panic::Location;
 use std::sync::{Arc, Mutex};
 
 /// [`scan`](crate::scan) of which only some states are kept for the pullback, as the [`Schedule`] says.
 ///
 /// The step is traced once, so it may borrow: what it captures becomes an input, and gets its gradient. It may not branch on values; for
-/// that there is [`scan_checkpointed_dynamic`]. Under [`vmap`](crate::vmap) inside of a gradient the outer gradient keeps every step:
+/// that there is [`Schedule::rerun`]. Under [`vmap`](crate::vmap) inside of a gradient the outer gradient keeps every step:
 /// take the gradient inside, or carry the batch in the state.
 ///
 /// ```
-/// use pullback::prelude::*;
+/// use pullback::{Schedule, prelude::*, scan_with};
 /// let r = Tensor::scalar(2.9).requires_grad();
 /// let step = |x: &Tensor, _: &()| (&r * x * (1.0 - x), ());
-/// let (last, ()) = scan_checkpointed(step, &Tensor::scalar(0.3), 50, Schedule::Binomial { slots: 5 });
+/// let (last, ()) = scan_with(Schedule::Binomial { slots: 5 }, step, &Tensor::scalar(0.3), 50);
 /// last.backward();
 /// assert!(r.grad().is_some());
 /// ```
 #[track_caller]
-pub fn scan_checkpointed<C: Tree, S: Steps, Y: Tree>(
-    f: impl Fn(&C, &S::Item) -> (C, Y),
+pub fn scan_with<C: Tree, S: Steps, Y: Tree, F: Fn(&C, &S::Item) -> (C, Y)>(
+    options: impl ScanOptions<C, S, Y, F>,
+    f: F,
     init: &C,
     steps: S,
-    schedule: Schedule,
 ) -> (C, Y) {
     let location = Location::caller();
     let _entered = crate::location::entered(location);
-    let run = || {
-        let (body, shared, y) = traced_body(&f, init, &steps)?;
-        let run = Loop::new(NAME, body, steps.count()?, schedule)?;
-        Ok(unpack(init, &y, run.bind(location, &init.leaves(), &steps.stacked(), &shared)?))
-    };
-    or_panic(run().map_err(|e: crate::Error| e.in_op(NAME).at(location)))
+    or_panic(options.scan(f, init, &steps, location).map_err(|e| e.in_op(NAME).at(location)))
 }
 
-const NAME: &str = "scan_checkpointed";
-const DYNAMIC: &str = "scan_checkpointed_dynamic";
+const NAME: &str = "scan_with";
 
-/// [`scan_checkpointed`] by running the closure itself again, so that it may branch on values. It owns what it captures;
-/// captured tensors get their gradients.
-///
-/// ```
-/// use pullback::prelude::*;
-/// // Collatz: 6, 3, 10, 5, 16, 8, 4, 2, 1
-/// let step = |x: &Tensor, _: &()| (if x.item() % 2.0 == 0.0 { x / 2.0 } else { x * 3.0 + 1.0 }, ());
-/// let f = move |x: &Tensor| scan_checkpointed_dynamic(step, x, 8, Schedule::Sqrt).0;
-/// assert_eq!(f(&Tensor::scalar(6.0)).item(), 1.0);
-/// assert_eq!(grad(f)(&Tensor::scalar(6.0)).item(), 9.0 / 64.0);
-/// ```
-#[track_caller]
-pub fn scan_checkpointed_dynamic<C, S, Y, F>(f: F, init: &C, steps: S, schedule: Schedule) -> (C, Y)
+/// What [`scan_with`] takes: a [`Schedule`] or its re-running form.
+pub trait ScanOptions<C, S, Y, F> {
+    #[doc(hidden)]
+    fn scan(self, f: F, init: &C, steps: &S, location: &'static Location<'static>) -> Result<(C, Y)>;
+}
+
+impl<C: Tree, S: Steps, Y: Tree, F: Fn(&C, &S::Item) -> (C, Y)> ScanOptions<C, S, Y, F> for Schedule {
+    fn scan(self, f: F, init: &C, steps: &S, location: &'static Location<'static>) -> Result<(C, Y)> {
+        let (body, shared, y) = traced_body(&f, init, steps)?;
+        let run = Loop::new(NAME, body, steps.count()?, self)?;
+        Ok(unpack(init, &y, run.bind(location, &init.leaves(), &steps.stacked(), &shared)?))
+    }
+}
+
+impl<C, S, Y, F> ScanOptions<C, S, Y, F> for Rerun<Schedule>
 where
     C: Tree + Send + Sync + 'static,
     S: Steps,
@@ -67,9 +63,7 @@ where
     Y: Tree + Send + 'static,
     F: Fn(&C, &S::Item) -> (C, Y) + Send + Sync + 'static,
 {
-    let location = Location::caller();
-    let _entered = crate::location::entered(location);
-    let run = || {
+    fn scan(self, f: F, init: &C, steps: &S, location: &'static Location<'static>) -> Result<(C, Y)> {
         let n = steps.count()?;
         let item = steps.item(&empty_slices(&steps.stacked()));
         let last: Arc<Mutex<Option<Y>>> = Arc::default();
@@ -77,17 +71,15 @@ where
         // Without a step, the types of the outputs are found by a trial on zeros.
         if n == 0 {
             let (state, y) = f(init, &item);
-            let avals = |t: &Tensor| Aval { dtype: t.dtype(), shape: t.node().shape.clone() };
-            types = Some(state.leaves().into_iter().chain(y.leaves()).map(avals).collect());
+            types = Some(avals(&state).into_iter().chain(avals(&y)).collect());
             *last.lock().unwrap_or_else(|e| e.into_inner()) = Some(y);
         }
         let body = Dynamic { types, last: last.clone(), ..Dynamic::new(f, init, item) };
-        let run = Loop::new(DYNAMIC, Arc::new(body), n, schedule)?;
+        let run = Loop::new(NAME, Arc::new(body), n, self.0)?;
         let outputs = run.bind(location, &init.leaves(), &steps.stacked(), &[])?;
         let y = last.lock().unwrap_or_else(|e| e.into_inner()).take().expect("the step has run");
         Ok(unpack(init, &y, outputs))
-    };
-    or_panic(run().map_err(|e: crate::Error| e.in_op(DYNAMIC).at(location)))
+    }
 }
 
 /// A step that is run as it is.
