@@ -293,8 +293,8 @@ fn a_process_without_memory_gets_errors() {
     let key = Key::new(1);
     refused(Tensor::try_eye(1 << 15), ErrorKind::Memory, &["eye"]);
     refused(Tensor::try_linspace(0.0, 1.0, N), ErrorKind::Memory, &["linspace"]);
-    refused(Tensor::try_randn(key, [N], DType::F64), ErrorKind::Memory, &["randn"]);
-    refused(Tensor::try_permutation(key, N), ErrorKind::Memory, &["permutation"]);
+    refused(Tensor::try_randn(&key, [N], DType::F64), ErrorKind::Memory, &["randn"]);
+    refused(Tensor::try_permutation(&key, N), ErrorKind::Memory, &["permutation"]);
     let zeros = Tensor::zeros([N]);
     refused(zeros.try_to_vec::<f64>(), ErrorKind::Memory, &["to_vec", bytes]);
     refused(save::to_bytes(&zeros), ErrorKind::Memory, &["to_bytes", bytes]);
@@ -367,10 +367,10 @@ fn arguments_outside_their_values() {
     refused(zeros([1]).try_clamp(1.0, 0.0), Value, &["clamp", "1", "0"]);
     refused(zeros([1]).try_clamp(f64::NAN, 0.0), Value, &["clamp", "NaN"]);
     let key = Key::new(0);
-    assert!(message(|| Tensor::randint(key, [1], 3, 3)).contains("3..3"));
-    assert!(message(|| Tensor::bernoulli(key, [1], 1.5)).contains("1.5"));
-    assert!(message(|| Tensor::bernoulli(key, [1], f64::NAN)).contains("probability"));
-    assert!(message(|| Tensor::uniform(key, [1], DType::I32)).contains("i32"));
+    assert!(message(|| Tensor::randint(&key, [1], 3, 3)).contains("3..3"));
+    assert!(message(|| Tensor::bernoulli(&key, [1], 1.5)).contains("1.5"));
+    assert!(message(|| Tensor::bernoulli(&key, [1], f64::NAN)).contains("probability"));
+    assert!(message(|| Tensor::uniform(&key, [1], DType::I32)).contains("i32"));
     assert!(message(|| Tensor::arange(0.0, 1.0, 0.0)).contains("arange"));
     assert!(message(|| Tensor::arange(0, 1, 0)).contains("arange"));
     assert!(message(|| Tensor::arange(0.0, f64::NAN, 1.0)).contains("arange"));

@@ -16,6 +16,7 @@ pub(crate) mod movement;
 pub(crate) mod pages;
 pub(crate) mod parallel;
 pub(crate) mod poison;
+pub(crate) mod random;
 pub(crate) mod reduce;
 pub(crate) mod rows;
 pub(crate) mod scratch;

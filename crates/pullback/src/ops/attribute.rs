@@ -66,6 +66,28 @@ macro_rules! integers {
 }
 integers!(usize isize);
 
+/// A number, or its upper and lower half where no float holds it.
+impl Attribute for i64 {
+    fn to_attr(&self) -> Attr {
+        match *self as f64 as i128 == *self as i128 {
+            true => Attr::Number(*self as f64),
+            false => {
+                Attr::List(vec![((*self >> 32) as isize).to_attr(), ((*self as u32) as usize).to_attr()])
+            }
+        }
+    }
+    fn from_attr(attr: &Attr) -> Option<i64> {
+        match attr {
+            Attr::Number(v) if (*v as i64) as i128 as f64 == *v => Some(*v as i64),
+            Attr::List(halves) if halves.len() == 2 => {
+                let (upper, lower) = (isize::from_attr(&halves[0])?, usize::from_attr(&halves[1])?);
+                Some((i32::try_from(upper).ok()? as i64) << 32 | u32::try_from(lower).ok()? as i64)
+            }
+            _ => None,
+        }
+    }
+}
+
 /// Parameters that are one word of several.
 macro_rules! words {
     ($($T:ty: $($word:literal = $value:expr),+;)*) => {$(

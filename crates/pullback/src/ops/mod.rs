@@ -11,6 +11,7 @@ mod elementwise;
 mod index;
 mod layout;
 mod logic;
+mod random;
 mod reduce;
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
 mod sample;
@@ -22,8 +23,8 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, reduce::*,
-    sample::*, softmax::*,
+    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, random::*,
+    reduce::*, sample::*, softmax::*,
 };
 
 use crate::DType;
@@ -332,4 +333,5 @@ elementwise_table! { primitives {
     Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
     Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
     Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
+    Uniform { dtype, shape }, Randn { dtype, shape }, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
 } }

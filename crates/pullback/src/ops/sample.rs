@@ -22,7 +22,8 @@ impl Draw {
     }
 
     /// A tensor of this kind; floats have type `dtype`.
-    pub fn tensor(&self, key: Key, dtype: DType) -> Tensor {
+    pub fn tensor(&self, key: impl Into<Key>, dtype: DType) -> Tensor {
+        let key = key.into();
         let [sign, size] = key.split();
         match self {
             Draw::Index(n, shape) => Tensor::randint(key, shape, 0, *n as i64),

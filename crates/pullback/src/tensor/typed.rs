@@ -79,14 +79,14 @@ impl DType {
     /// Numbers of this type from the standard normal distribution: [`Tensor::randn`].
     #[must_use]
     #[track_caller]
-    pub fn randn(self, key: Key, shape: impl Into<Shape>) -> Tensor {
+    pub fn randn(self, key: impl Into<Key>, shape: impl Into<Shape>) -> Tensor {
         Tensor::randn(key, shape, self)
     }
 
     /// Numbers of this type drawn evenly from `[0, 1)`: [`Tensor::uniform`].
     #[must_use]
     #[track_caller]
-    pub fn uniform(self, key: Key, shape: impl Into<Shape>) -> Tensor {
+    pub fn uniform(self, key: impl Into<Key>, shape: impl Into<Shape>) -> Tensor {
         Tensor::uniform(key, shape, self)
     }
 }

@@ -37,7 +37,7 @@ pub struct Compiled<X, Y, F> {
 ///
 /// The function runs only while it is traced: printing and other side effects happen once for each signature, and values cannot be
 /// read or branched on (use [`cond`](crate::cond) or [`Tensor::where_`]). Tensors that it captures are inputs of the graph, and get their gradients.
-/// Random numbers that it draws from a captured [`Key`](crate::Key) are drawn once.
+/// Random numbers that it draws from a captured [`Key`](crate::Key) are drawn once; from one that is an argument, anew in each call.
 ///
 /// ```
 /// use pullback::prelude::*;

@@ -1,7 +1,7 @@
 //! The trees of the standard library's types.
 
 use super::{Path, Statics, Tree};
-use crate::Tensor;
+use crate::{Key, Tensor};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
@@ -14,6 +14,19 @@ impl Tree for Tensor {
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         f(self)
+    }
+
+    fn statics(&self, _: &mut Statics) {}
+}
+
+/// A key is data: its words are a tensor.
+impl Tree for Key {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        f(path, &self.words);
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        Key { words: f(&self.words) }
     }
 
     fn statics(&self, _: &mut Statics) {}

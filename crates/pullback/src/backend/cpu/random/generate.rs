@@ -94,18 +94,18 @@ fn arranged(dice: &mut Dice, draw: &Draw, key: Key, dtype: DType) -> Tensor {
         Draw::Mask(_) => Draw::Mask(shape.into()),
     };
     if shape.is_empty() || shape.contains(&0) {
-        return draw.tensor(key, dtype);
+        return draw.tensor(&key, dtype);
     }
     let axis = dice.roll(shape.len());
     let other = |n: usize| {
         let mut s = shape.clone();
         s[axis] = n;
-        with(s).tensor(key, dtype)
+        with(s).tensor(&key, dtype)
     };
     match dice.roll(7) {
         0 => {
             let back: Vec<isize> = (0..shape.len() as isize).rev().collect();
-            with(shape.iter().rev().copied().collect()).tensor(key, dtype).permute(&back)
+            with(shape.iter().rev().copied().collect()).tensor(&key, dtype).permute(&back)
         }
         1 => {
             let region = |(k, &n): (usize, &usize)| if k == axis { (1, 2, n) } else { (0, 1, n) };
@@ -174,7 +174,8 @@ impl Maker {
             return None;
         }
         let numbers = y.cast(DType::F64).to_vec::<f64>();
-        if numbers.iter().any(|v| !v.is_finite() || v.abs() > LARGEST) {
+        // A key is not a number.
+        if !matches!(op, Op::FoldIn(_)) && numbers.iter().any(|v| !v.is_finite() || v.abs() > LARGEST) {
             return None;
         }
         let avals = [Aval { dtype: y.dtype(), shape: y.node().shape.clone() }].into();
@@ -278,6 +279,12 @@ impl Maker {
                 Draw::Index(n, own) => self.index(*n, &here(own)),
                 Draw::Mask(own) => self.mask(&here(own))?,
             });
+        }
+        if matches!(op, Op::Uniform(_) | Op::Randn(_) | Op::Bernoulli(_)) && self.chance(2) {
+            let mut keys = self.shape(args[0]);
+            keys.pop();
+            let number = self.index(9, &keys);
+            args[0] = self.push(FoldIn, &[args[0], number])?;
         }
         let y = self.push(op, &args)?;
         self.as_float(y)
