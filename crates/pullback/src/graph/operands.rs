@@ -147,7 +147,7 @@ impl View {
 
     /// Whether it reads every element of a value of this shape once, in row-major order.
     pub fn is_whole(&self, shape: &[usize]) -> bool {
-        let all = shape.iter().product();
+        let all = shape.iter().product::<usize>();
         self.shift(shape).is_some_and(|s| s.by == 0 && s.len == all && s.is_full())
     }
 

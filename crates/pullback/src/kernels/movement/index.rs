@@ -102,7 +102,7 @@ pub(crate) fn scatter_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Sen
     src: View<T>,
     widen: impl Fn(T) -> A + Copy + Sync,
 ) -> Result<(), OutOfRange> {
-    assert_eq!(out.len(), shape.iter().product(), "scatter_add: the output is contiguous");
+    assert_eq!(out.len(), shape.iter().product::<usize>(), "scatter_add: the output is contiguous");
     assert_eq!(index.shape, src.shape, "scatter_add: one index for each element");
     assert!(
         shape.len() == index.shape.len() && (0..shape.len()).all(|k| k == axis || index.shape[k] <= shape[k]),
@@ -159,7 +159,7 @@ pub(crate) fn index_select<T: Copy + Send + Sync>(
     shape[axis] = index.shape[0];
     assert_eq!(
         out.len(),
-        shape.iter().product(),
+        shape.iter().product::<usize>(),
         "index_select: the output has an axis as long as the index"
     );
     let block: usize = x.shape[axis + 1..].iter().product();
@@ -203,7 +203,7 @@ pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send 
     widen: impl Fn(T) -> A + Copy + Sync,
 ) -> Result<(), OutOfRange> {
     assert_eq!(index.shape.len(), 1, "index_add: the index is 1-d");
-    assert_eq!(out.len(), shape.iter().product(), "index_add: the output is contiguous");
+    assert_eq!(out.len(), shape.iter().product::<usize>(), "index_add: the output is contiguous");
     assert_eq!(src.shape[axis], index.shape[0], "index_add: one index for each slice");
     check(index, shape[axis])?;
     let block: usize = shape[axis + 1..].iter().product();
