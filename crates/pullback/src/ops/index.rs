@@ -308,13 +308,15 @@ impl Primitive for IndexAdd {
     }
 
     fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        let (to, index, src) = (x[0].spread(n), &x[1], x[2].spread(n));
-        let axis = self.axis + 1;
-        if !index.mapped {
-            return Some(bind(IndexAdd { axis }, &[&to, &index.value, &src]));
-        }
-        let index = one_for_each(&index.value, self.axis, &to.node().shape.without(&[0]));
-        Some(bind(ScatterAdd { axis }, &[&to, &index, &src]))
+        let add = |to: Tensor, src: Tensor| {
+            let (index, axis) = (&x[1], self.axis + 1);
+            if !index.mapped {
+                return bind(IndexAdd { axis }, &[&to, &index.value, &src]);
+            }
+            let index = one_for_each(&index.value, self.axis, &to.node().shape.without(&[0]));
+            bind(ScatterAdd { axis }, &[&to, &index, &src])
+        };
+        Some(x[0].spread(n).and_then(|to| add(to, x[2].spread(n)?)))
     }
 
     fn samples() -> Vec<Sample> {

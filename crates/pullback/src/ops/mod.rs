@@ -62,17 +62,17 @@ pub(crate) struct Lane {
 
 impl Lane {
     /// The value with an axis of lanes, whether it has one or not. Repeating costs nothing.
-    pub fn spread(&self, n: usize) -> Tensor {
+    pub fn spread(&self, n: usize) -> Result<Tensor> {
         if self.mapped {
-            return self.value.clone();
+            return Ok(self.value.clone());
         }
         let shape = self.value.node().shape.inserted(0, n);
-        self.value.unsqueeze(0).broadcast_to(shape)
+        self.value.try_unsqueeze(0)?.try_broadcast_to(shape)
     }
 
     /// The batching rule of operations that take another axis in front as they are.
     pub fn bind_all(op: impl Into<Op>, x: &[Lane], n: usize) -> Result<Tensor> {
-        let all: SmallVec<[Tensor; 2]> = x.iter().map(|l| l.spread(n)).collect();
+        let all: SmallVec<[Tensor; 2]> = x.iter().map(|l| l.spread(n)).collect::<Result<_>>()?;
         bind(op, &all.iter().collect::<SmallVec<[&Tensor; 2]>>())
     }
 }

@@ -320,7 +320,7 @@ fn push(
 fn map(rules: &dyn BlockRules, inputs: &[&Tensor], level: u64, n: usize) -> Result<Vec<Tensor>> {
     let all = |t: &&Tensor| match t.data() {
         Data::Mapped(m) if m.level == level => Ok(m.value.clone()),
-        _ => Ok(Lane { value: older(t, level)?, mapped: false }.spread(n)),
+        _ => Lane { value: older(t, level)?, mapped: false }.spread(n),
     };
     let x = inputs.iter().map(all).collect::<Result<Vec<Tensor>>>()?;
     let y = bind_block(rules.batched(n), &x.iter().collect::<Vec<_>>())?;

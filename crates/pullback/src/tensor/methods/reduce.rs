@@ -132,6 +132,9 @@ fn std(x: &Tensor, over: Axes) -> Result<Tensor> {
 fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
     // As sums are.
     let x = &if x.dtype().is_float() { x.clone() } else { x.try_cast(DType::I64)? };
+    if over.is_empty() {
+        return Ok(x.clone());
+    }
     let kept: Axes = (0..x.rank()).filter(|a| !over.contains(a)).collect();
     let shape = x.node().shape.without(&over);
     let n: usize = over.iter().map(|&a| x.shape()[a]).product();
