@@ -31,7 +31,7 @@ fn model(text: &str, point: &str) -> (Model, Vec<Tensor>) {
 }
 
 fn close(a: &[f64], b: &[f64]) -> bool {
-    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() <= 1e-12 * (1.0 + a.abs()))
+    a.len() == b.len() && a.iter().zip(b).all(|(&a, &b)| pullback_testing::close(a, b, 1e-12))
 }
 
 #[test]

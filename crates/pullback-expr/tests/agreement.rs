@@ -4,7 +4,7 @@
 use pullback::Tensor;
 use pullback_expr::function::Function;
 use pullback_expr::scalar::{self, Array};
-use pullback_table::Domain;
+use pullback_testing::samples;
 
 macro_rules! dispatch {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
@@ -24,21 +24,9 @@ macro_rules! method {
 }
 pullback_table::elementwise_table!(dispatch);
 
-/// Points in the domain that the table names.
-fn samples(domain: Domain) -> [f64; 5] {
-    match domain {
-        Domain::any => [-2.3, -0.4, 0.1, 1.7, 3.1],
-        Domain::nonzero => [-2.3, -0.4, 0.2, 1.7, 3.1],
-        Domain::positive => [0.05, 0.4, 1.0, 1.7, 3.1],
-        Domain::unit => [-0.9, -0.3, 0.1, 0.5, 0.8],
-        Domain::above_one => [1.1, 1.4, 2.0, 2.7, 5.1],
-        Domain::fractional => [-2.3, -0.6, 0.3, 1.7, 3.1],
-    }
-}
-
 fn close(a: f64, b: f64) -> bool {
     // The kernels of the library and the standard library differ by a few units in the last place.
-    a == b || (a - b).abs() <= 1e-13 * (1.0 + a.abs().max(b.abs()))
+    a == b || pullback_testing::close(a, b, 1e-13)
 }
 
 #[test]

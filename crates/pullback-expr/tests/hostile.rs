@@ -2,18 +2,7 @@
 
 use pullback_expr::scalar::{self, Array};
 use pullback_expr::{parse, parse_point};
-
-/// A small generator of random numbers, so that a failure repeats.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self, below: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % below.max(1) as u64) as usize
-    }
-}
+use pullback_testing::Dice;
 
 const SEEDS: &[&str] = &[
     "x1*x2 + sin(x1)",
@@ -36,22 +25,22 @@ fn mutated_texts() {
         .copied()
         .chain(["\u{0}", "é", "𝛼", "\n", "  ", "0", "99999999999999999999", "inf", "pi"])
         .collect();
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let mut dice = Dice(1);
     let (mut parsed, mut refused) = (0, 0);
     for round in 0..20_000 {
         let mut text: Vec<char> = SEEDS[round % SEEDS.len()].chars().collect();
-        for _ in 0..=random.next(4) {
-            let at = random.next(text.len() + 1);
-            match random.next(3) {
+        for _ in 0..=dice.roll(4) {
+            let at = dice.roll(text.len() + 1);
+            match dice.roll(3) {
                 0 if at < text.len() => {
                     text.remove(at);
                 }
                 1 if at < text.len() => {
-                    let other = random.next(text.len());
+                    let other = dice.roll(text.len());
                     text.swap(at, other);
                 }
                 _ => {
-                    let piece: Vec<char> = pieces[random.next(pieces.len())].chars().collect();
+                    let piece: Vec<char> = pieces[dice.roll(pieces.len())].chars().collect();
                     text.splice(at..at, piece);
                 }
             }

@@ -1,17 +1,10 @@
 //! Other libraries' generic code, differentiated as it is.
 
-#[cfg(any(feature = "num-traits", feature = "nalgebra"))]
-fn assert_close(a: &[f64], b: &[f64], tolerance: f64) {
-    assert_eq!(a.len(), b.len());
-    for (a, b) in a.iter().zip(b) {
-        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "{a} and {b} differ");
-    }
-}
-
 #[cfg(feature = "num-traits")]
 mod num_traits_code {
     use num_traits::Float;
     use pullback::scalar::{self, Dual, Var};
+    use pullback_testing::assert_close;
 
     /// Knows nothing of this library.
     fn f<F: Float>(x: &[F]) -> F {
@@ -31,13 +24,13 @@ mod num_traits_code {
             let mut v = [0.0; 3];
             v[k] = 1.0;
             let d = scalar::directional(f::<Dual>, &x, &v).1;
-            super::assert_close(&[g[k]], &[d], 1e-14);
+            assert_close(&[g[k]], &[d], 1e-14);
             let at = |h: f64| {
                 let mut x = x;
                 x[k] += h;
                 f(&x)
             };
-            super::assert_close(&[d], &[(at(1e-5) - at(-1e-5)) / 2e-5], 1e-8);
+            assert_close(&[d], &[(at(1e-5) - at(-1e-5)) / 2e-5], 1e-8);
         }
     }
 }
@@ -46,6 +39,7 @@ mod num_traits_code {
 mod nalgebra_code {
     use nalgebra::{DMatrix, DVector, RealField};
     use pullback::scalar::{self, Dual, Var};
+    use pullback_testing::assert_close;
 
     /// `bᵀ A⁻¹ b` by Cholesky, with A = M Mᵀ + I.
     fn quadratic<T: RealField + Copy>(x: &[T]) -> T {
@@ -73,10 +67,10 @@ mod nalgebra_code {
                 x[k] += h;
                 f(&x)
             };
-            super::assert_close(&[g[k]], &[(at(1e-5) - at(-1e-5)) / 2e-5], 1e-7);
+            assert_close(&[g[k]], &[(at(1e-5) - at(-1e-5)) / 2e-5], 1e-7);
             let mut v = vec![0.0; x.len()];
             v[k] = 1.0;
-            super::assert_close(&[g[k]], &[scalar::directional(on_dual, &x, &v).1], tolerance);
+            assert_close(&[g[k]], &[scalar::directional(on_dual, &x, &v).1], tolerance);
         }
     }
 

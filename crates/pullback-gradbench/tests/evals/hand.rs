@@ -1,6 +1,7 @@
 //! Hand tracking.
 
-use crate::tool::{BY_DIFFERENCES, assert_close, evaluate, numbers, some, some_rows};
+use crate::tool::{BY_DIFFERENCES, evaluate, numbers, some, some_rows};
+use pullback_testing::assert_close;
 use serde_json::{Value, json};
 
 const BONES: usize = 22;

@@ -1,6 +1,7 @@
 //! The mixture of Gaussians.
 
-use crate::tool::{BY_DIFFERENCES, assert_close, differences, evaluate, numbers, some, some_rows};
+use crate::tool::{BY_DIFFERENCES, differences, evaluate, numbers, some, some_rows};
+use pullback_testing::assert_close;
 use serde_json::json;
 use std::f64::consts::PI;
 

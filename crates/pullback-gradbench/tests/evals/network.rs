@@ -1,6 +1,7 @@
 //! The recurrent network.
 
-use crate::tool::{BY_DIFFERENCES, assert_close, differences, evaluate, numbers, some_rows};
+use crate::tool::{BY_DIFFERENCES, differences, evaluate, numbers, some_rows};
+use pullback_testing::assert_close;
 use serde_json::json;
 
 /// The loss, in which `x` holds the parameters as the output does: main rows, then extra rows.

@@ -1,6 +1,7 @@
 //! Bundle adjustment.
 
-use crate::tool::{BY_DIFFERENCES, assert_close, evaluate, numbers};
+use crate::tool::{BY_DIFFERENCES, evaluate, numbers};
+use pullback_testing::assert_close;
 use serde_json::json;
 
 const CAMERA: [f64; 11] = [-0.758, -1.11, -0.846, 34.6, 39.7, 53.9, 419.2, 5.86, -8.52, 0.0878, 0.00274];

@@ -1,6 +1,7 @@
 //! The nested evals, whose answers are known.
 
-use crate::tool::{assert_close, evaluate, numbers};
+use crate::tool::{evaluate, numbers};
+use pullback_testing::assert_close;
 use serde_json::json;
 
 #[test]

@@ -63,14 +63,6 @@ pub fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-#[track_caller]
-pub fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(found.len(), expected.len());
-    for (k, (&a, &b)) in found.iter().zip(expected).enumerate() {
-        assert!((a - b).abs() <= tolerance * (1.0 + b.abs()), "number {k}: {a} instead of {b}");
-    }
-}
-
 /// Central differences of `f` at `x`.
 pub fn differences(f: impl Fn(&[f64]) -> f64, x: &[f64]) -> Vec<f64> {
     let mut at = x.to_vec();

@@ -207,7 +207,7 @@ unsafe fn copy_by_buffer<T: Copy>(from: *const T, to: *mut T, rows: Axis<2>, col
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{Random, Strided, cases, indices, shape};
+    use super::super::sample::{Dice, Strided, cases, indices, shape};
     use super::*;
 
     fn naive(x: &Strided<f32>) -> Vec<f32> {
@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn copies_of_random_layouts() {
-        let mut r = Random(1);
+        let mut r = Dice(1);
         for case in cases(400) {
             let shape = shape(&mut r, case % 5, [3, 7, 40][case % 3].min(if case % 5 > 3 { 9 } else { 40 }));
             let x = Strided::random(&mut r, &shape, |r| r.unit() as f32);

@@ -40,7 +40,11 @@ where
     R: Reducer<T>,
 {
     let (kept, mut reduced) = partition(x, axes);
-    assert_eq!(out.len(), kept.iter().map(|a| a.0).product::<usize>(), "reduce: the output has the axes that stay");
+    assert_eq!(
+        out.len(),
+        kept.iter().map(|a| a.0).product::<usize>(),
+        "reduce: the output has the axes that stay"
+    );
     let count: usize = reduced.iter().map(|a| a.0).product();
     if count == 0 {
         return out.fill(R::finish(R::EMPTY));

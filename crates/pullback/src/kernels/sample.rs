@@ -1,31 +1,11 @@
 //! Arrays for the tests of kernels: the same numbers in many layouts.
 
 use super::view::View;
+pub(super) use pullback_testing::Dice;
 
 /// The numbers of random cases. Miri, which takes some thousand times as long, runs a few of them.
 pub(super) fn cases(n: usize) -> std::ops::Range<usize> {
     0..if cfg!(miri) { n / 25 } else { n }
-}
-
-/// A small generator of repeatable numbers.
-pub(super) struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    /// Uniform in `-1..1`.
-    pub fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1u64 << 52) as f64 - 1.0
-    }
-
-    pub fn below(&mut self, n: usize) -> usize {
-        (self.next() % n as u64) as usize
-    }
 }
 
 /// An owned array with any strides.
@@ -61,16 +41,16 @@ impl<T: Copy> Strided<T> {
     }
 
     /// An array of this shape with a random layout: permuted, flipped, spaced out and broadcast axes.
-    pub fn random(r: &mut Random, shape: &[usize], mut element: impl FnMut(&mut Random) -> T) -> Self {
+    pub fn random(r: &mut Dice, shape: &[usize], mut element: impl FnMut(&mut Dice) -> T) -> Self {
         let mut order: Vec<usize> = (0..shape.len()).collect();
-        if r.below(2) == 0 {
+        if r.roll(2) == 0 {
             for k in (1..order.len()).rev() {
-                order.swap(k, r.below(k + 1));
+                order.swap(k, r.roll(k + 1));
             }
         }
         let (mut strides, mut step, mut offset) = (vec![0isize; shape.len()], 1usize, 0usize);
         for &k in order.iter().rev() {
-            match r.below(8) {
+            match r.roll(8) {
                 0 => continue,
                 1 => {
                     strides[k] = -(step as isize);
@@ -107,6 +87,6 @@ pub(super) fn indices(shape: &[usize], mut f: impl FnMut(&[usize])) {
 }
 
 /// A random shape of the given rank with lengths up to `longest`.
-pub(super) fn shape(r: &mut Random, rank: usize, longest: usize) -> Vec<usize> {
-    (0..rank).map(|_| 1 + r.below(longest)).collect()
+pub(super) fn shape(r: &mut Dice, rank: usize, longest: usize) -> Vec<usize> {
+    (0..rank).map(|_| 1 + r.roll(longest)).collect()
 }

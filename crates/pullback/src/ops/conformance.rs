@@ -12,6 +12,7 @@ use super::fault::{self, Fault};
 use super::*;
 use crate::check::{Check, Report};
 use crate::tensor::Key;
+use pullback_testing::close;
 use std::collections::BTreeSet;
 
 /// A sample's float inputs, and the operation as a function of them.
@@ -121,11 +122,7 @@ fn single_precision_agrees_with_double() {
         let g = Tensor::uniform(Key::new(3), y64.shape(), DType::F32) + 0.5;
         let near = |a: &Tensor, b: &Tensor, what: &str| {
             for (a, b) in a.to_vec::<f64>().into_iter().zip(b.to_vec::<f64>()) {
-                assert!(
-                    (a - b).abs() <= 1e-5 * (1.0 + b.abs()),
-                    "{:?}: {what}: {a} in f32, {b} in f64",
-                    single.op
-                );
+                assert!(close(a, b, 1e-5), "{:?}: {what}: {a} in f32, {b} in f64", single.op);
             }
         };
         near(&y32, &y64, "value");

@@ -11,8 +11,9 @@ use crate::graph::trace_leaves;
 use crate::ops::{Op, Sample};
 use crate::prelude::*;
 use crate::tensor::bind;
-pub(crate) use programs::{Dice, shrunk};
+pub(crate) use programs::shrunk;
 use programs::{aval, program, wrong};
+use pullback_testing::Dice;
 
 /// How close two results have to be.
 #[derive(Clone, Copy)]
@@ -235,7 +236,7 @@ fn random_programs_over_whole_numbers_keep_their_gradients() {
 
 /// Numbers that rules of algebra get wrong.
 fn special(seed: u64, dtype: DType) -> Vec<Tensor> {
-    let mut dice = programs::Dice(seed);
+    let mut dice = Dice(seed);
     let numbers =
         [0.0, -0.0, 1.0, -1.0, 0.3, -2.5, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e30, -1e-30, 7.0];
     let mut one = || Tensor::from((0..16).map(|_| numbers[dice.roll(numbers.len())]).collect::<Vec<f64>>());

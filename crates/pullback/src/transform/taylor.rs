@@ -339,7 +339,7 @@ mod tests {
                 let expected = nested(&*f, &x, &v, k);
                 assert_eq!(c.shape(), expected.shape(), "{name}");
                 for (a, b) in c.to_vec::<f64>().into_iter().zip(expected.to_vec::<f64>()) {
-                    assert!((a - b).abs() <= 1e-10 * (1.0 + b.abs()), "{name} of order {k}: {a} is not {b}");
+                    assert!(pullback_testing::close(a, b, 1e-10), "{name} of order {k}: {a} is not {b}");
                 }
             }
         }

@@ -1,19 +1,24 @@
-//! The hard cases of docs/semantics.md, one test each.
+//! What tensors and their gradients mean: the hard cases of docs/semantics.md, one test each, and tensors and trees as containers.
 
 use pullback::{AxisRange, ErrorKind, prelude::*, try_grad_of};
+use pullback_testing::message;
 use std::sync::{Arc, Mutex};
 
 mod accumulation;
-mod both_faces;
 mod control_flow;
-mod cutting;
+mod eager_and_functional;
+mod hooks_and_anomalies;
 mod integers;
 mod kinks;
 mod mutation;
 mod nesting;
+mod saving;
+mod stopping_gradients;
+mod tensors;
 mod threads;
+mod trees;
 mod views;
-mod watching;
+mod worked_cases;
 mod zeros_and_domains;
 
 fn scalar(v: f64) -> Tensor {
@@ -26,9 +31,4 @@ fn leaf(v: f64) -> Tensor {
 
 fn slope(f: impl Fn(&Tensor) -> Tensor, at: f64) -> f64 {
     grad(f)(&scalar(at)).item()
-}
-
-fn message(panics: impl FnOnce() + std::panic::UnwindSafe) -> String {
-    let payload = std::panic::catch_unwind(panics).expect_err("should have panicked");
-    payload.downcast_ref::<String>().expect("a message").clone()
 }

@@ -25,8 +25,7 @@ fn recurrent((w, (h, xs)): &P) -> Tensor {
 
 fn near(a: &P, b: &P) {
     for (a, b) in a.leaves().into_iter().zip(b.leaves()) {
-        let (a, b) = (a.to_vec::<f64>(), b.to_vec::<f64>());
-        assert!(a.iter().zip(&b).all(|(a, b)| (a - b).abs() < 1e-12 * (1.0 + b.abs())), "{a:?} {b:?}");
+        pullback_testing::assert_close(&a.to_vec::<f64>(), &b.to_vec::<f64>(), 1e-12);
     }
 }
 

@@ -1,4 +1,4 @@
-use super::super::sample::{Random, Strided, cases, shape};
+use super::super::sample::{Dice, Strided, cases, shape};
 use super::*;
 
 /// Sums in f64, and the sum of the absolute terms by which errors are measured.
@@ -27,11 +27,11 @@ fn close(out: impl IntoIterator<Item = f64>, expected: &[(f64, f64)], eps: f64) 
 
 #[test]
 fn products_of_random_layouts() {
-    let mut r = Random(5);
+    let mut r = Dice(5);
     for case in cases(150) {
         let batch = shape(&mut r, case % 3, 4);
         let most = [6, 20, 70][case % 3];
-        let mut size = || if r.below(4) == 0 { 1 } else { 1 + r.below(most) };
+        let mut size = || if r.roll(4) == 0 { 1 } else { 1 + r.roll(most) };
         let (m, k, n) = (size(), size(), size());
         let a = Strided::random(&mut r, &[&batch[..], &[m, k]].concat(), |r| r.unit());
         let b = Strided::random(&mut r, &[&batch[..], &[k, n]].concat(), |r| r.unit());
@@ -71,7 +71,7 @@ fn zero_dimensions() {
 #[test]
 fn small_products_are_chains_with_every_isa() {
     use super::super::isa::forced::with_each_isa;
-    let mut r = Random(10);
+    let mut r = Dice(10);
     for (m, n, k) in [(2, 2, 1), (4, 32, 7), (7, 63, 20), (13, 37, 512), (1 + small::ROWS, 16, 3)] {
         let mut random = |n: usize| (0..n).map(|_| r.unit() as f32).collect::<Vec<_>>();
         let (a, b) = (random(m * k), random(k * n));
@@ -106,7 +106,7 @@ fn small_products_are_chains_with_every_isa() {
 /// The promise on which the splitting rests: the rows of a panel have the same bits when they are cut.
 #[test]
 fn pieces_have_the_bits_of_the_whole() {
-    let mut r = Random(6);
+    let mut r = Dice(6);
     for (m, n, k) in [
         (700, 3, 1500),
         (500, 60, 1100),
@@ -149,7 +149,7 @@ fn pieces_have_the_bits_of_the_whole() {
 
 #[test]
 fn panels_and_columns_far_apart_are_multiplied_right() {
-    let mut r = Random(8);
+    let mut r = Dice(8);
     // More columns than one panel has, and columns of the right-hand side a power of two apart.
     for (m, n, k) in [(9, 130, 256), (40, 300, 512), (70, 257, 128), (1, 1300, 64), (8, 2, 256)] {
         let a = Strided {
@@ -178,7 +178,7 @@ fn panels_and_columns_far_apart_are_multiplied_right() {
 /// Short rows and columns a power of two apart, in batches and alone, with more threads than matrices and fewer.
 #[test]
 fn scattered_factors_are_multiplied_right_by_any_number_of_threads() {
-    let mut r = Random(9);
+    let mut r = Dice(9);
     for (batch, m, n, k) in [(1, 300, 160, 64), (2, 150, 200, 64), (12, 20, 30, 16), (3, 9, 8, 256)] {
         let data: Vec<f64> = (0..batch * 512 * 512).map(|_| r.unit()).collect();
         for transposed in [false, true] {
@@ -206,7 +206,7 @@ fn scattered_factors_are_multiplied_right_by_any_number_of_threads() {
 
 #[test]
 fn the_number_of_threads_does_not_change_the_bits() {
-    let mut r = Random(7);
+    let mut r = Dice(7);
     for (batch, m, n, k) in [
         (1, 300, 257, 200),
         (1, 200, 1024, 256),

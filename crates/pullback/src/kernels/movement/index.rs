@@ -238,7 +238,7 @@ pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send 
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::sample::{Random, Strided, cases, indices, shape};
+    use super::super::super::sample::{Dice, Strided, cases, indices, shape};
     use super::*;
 
     fn replaced(index: &[usize], axis: usize, i: i64, n: usize) -> Vec<usize> {
@@ -253,16 +253,16 @@ mod tests {
 
     #[test]
     fn gather_and_scatter_follow_their_formulas() {
-        let mut r = Random(2);
+        let mut r = Dice(2);
         for case in cases(200) {
             let rank = 1 + case % 4;
             let xs = shape(&mut r, rank, 6);
-            let axis = r.below(rank);
-            let mut picked: Vec<usize> = xs.iter().map(|&n| 1 + r.below(n)).collect();
-            picked[axis] = r.below(9);
+            let axis = r.roll(rank);
+            let mut picked: Vec<usize> = xs.iter().map(|&n| 1 + r.roll(n)).collect();
+            picked[axis] = r.roll(9);
             let n = xs[axis];
             let x = Strided::random(&mut r, &xs, |r| r.unit());
-            let index = Strided::random(&mut r, &picked, |r| r.below(2 * n) as i64 - n as i64);
+            let index = Strided::random(&mut r, &picked, |r| r.roll(2 * n) as i64 - n as i64);
             let src = Strided::random(&mut r, &picked, |r| r.unit());
 
             let (mut out, mut expected) = (vec![0.0; index.view().len()], Vec::new());
@@ -280,16 +280,16 @@ mod tests {
 
     #[test]
     fn select_and_add_follow_their_formulas() {
-        let mut r = Random(3);
+        let mut r = Dice(3);
         for case in cases(200) {
             let rank = 1 + case % 3;
             let xs = shape(&mut r, rank, 9);
-            let axis = r.below(rank);
+            let axis = r.roll(rank);
             let n = xs[axis];
             let mut picked = xs.clone();
-            picked[axis] = r.below(12);
+            picked[axis] = r.roll(12);
             let x = Strided::random(&mut r, &xs, |r| r.unit());
-            let index = Strided::random(&mut r, &[picked[axis]], |r| r.below(2 * n) as i64 - n as i64);
+            let index = Strided::random(&mut r, &[picked[axis]], |r| r.roll(2 * n) as i64 - n as i64);
             let src = if case % 2 == 0 {
                 Strided::random(&mut r, &picked, |r| r.unit())
             } else {
@@ -313,9 +313,9 @@ mod tests {
 
     #[test]
     fn large_cases_run_in_parallel_with_the_same_sums() {
-        let mut r = Random(4);
+        let mut r = Dice(4);
         let (rows, block, n) = (3000, 64, 50);
-        let index: Vec<i64> = (0..rows).map(|_| r.below(n) as i64).collect();
+        let index: Vec<i64> = (0..rows).map(|_| r.roll(n) as i64).collect();
         let src: Vec<f32> = (0..rows * block).map(|_| r.unit() as f32).collect();
         let shape = [rows, block];
         let strides = [block as isize, 1];

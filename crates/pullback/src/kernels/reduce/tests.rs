@@ -1,4 +1,4 @@
-use super::super::sample::{Random, Strided, cases, indices, shape};
+use super::super::sample::{Dice, Strided, cases, indices, shape};
 use super::super::strided::row_major;
 use super::extreme::position;
 use super::*;
@@ -30,24 +30,24 @@ fn run<T: Copy + Send + Sync, R: Reducer<T>>(x: &Strided<T>, axes: &[usize]) -> 
     out
 }
 
-fn random_case(r: &mut Random, case: usize) -> (Vec<usize>, Vec<usize>) {
+fn random_case(r: &mut Dice, case: usize) -> (Vec<usize>, Vec<usize>) {
     let mut shape = shape(r, 1 + case % 4, 7);
     if case.is_multiple_of(3) {
-        let k = r.below(shape.len());
+        let k = r.roll(shape.len());
         shape[k] = [300, 5000, 0][case / 3 % 3] / if shape.len() > 2 { 10 } else { 1 };
     }
-    let axes = (0..shape.len()).filter(|_| r.below(2) == 0).collect();
+    let axes = (0..shape.len()).filter(|_| r.roll(2) == 0).collect();
     (shape, axes)
 }
 
 #[test]
 fn floats_of_random_layouts() {
-    let mut r = Random(8);
+    let mut r = Dice(8);
     for case in cases(300) {
         let (shape, axes) = random_case(&mut r, case);
         let nan = case % 5 == 0;
         let x = Strided::random(&mut r, &shape, |r| {
-            if nan && r.below(40) == 0 { f64::NAN } else { 1.0 + 0.5 * r.unit() }
+            if nan && r.roll(40) == 0 { f64::NAN } else { 1.0 + 0.5 * r.unit() }
         });
         let x32 = x.cast(|x| x as f32);
         let close = |a: f64, b: f64, eps: f64| (a - b).abs() <= eps * b.abs() || (a.is_nan() && b.is_nan());
@@ -85,7 +85,7 @@ fn floats_of_random_layouts() {
 /// Shapes that reach each of the loops: rows taken together, runs in place, short rows, wide columns.
 #[test]
 fn contiguous_arrays_of_many_shapes() {
-    let mut r = Random(15);
+    let mut r = Dice(15);
     for (shape, axes) in [
         (vec![3, 1003, 5], vec![1]),
         (vec![2, 5000, 3], vec![0, 1]),
@@ -112,10 +112,10 @@ fn contiguous_arrays_of_many_shapes() {
 
 #[test]
 fn integers_of_random_layouts() {
-    let mut r = Random(9);
+    let mut r = Dice(9);
     for case in cases(100) {
         let (shape, axes) = random_case(&mut r, case);
-        let x = Strided::random(&mut r, &shape, |r| r.below(7) as i32 - 2);
+        let x = Strided::random(&mut r, &shape, |r| r.roll(7) as i32 - 2);
         let sum = run::<i32, Sum>(&x, &axes);
         let (any, all) = (run::<i32, Any>(&x, &axes), run::<i32, All>(&x, &axes));
         for (o, t) in terms(&x, &axes).iter().enumerate() {
@@ -151,7 +151,7 @@ fn long_sums_stay_accurate() {
 
 #[test]
 fn the_number_of_threads_does_not_change_the_bits() {
-    let mut r = Random(10);
+    let mut r = Dice(10);
     for (shape, axes) in [
         (vec![1_000_003], vec![0]),
         (vec![50_000, 20], vec![0]),

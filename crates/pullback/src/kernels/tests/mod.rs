@@ -59,11 +59,6 @@ fn each2<M: Map2, F: Float>(a: &[F], b: &[F]) -> Vec<F> {
 
 /// Numbers in `0..1` that look random and are the same on every run.
 pub(super) fn noise(seed: u64) -> impl Iterator<Item = f64> {
-    let mut state = seed;
-    std::iter::repeat_with(move || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    })
+    let mut dice = pullback_testing::Dice(seed);
+    std::iter::repeat_with(move || dice.fraction())
 }

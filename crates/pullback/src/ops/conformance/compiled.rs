@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::{compile, grad, value_and_grad};
+use pullback_testing::alike;
 
 /// Of f32 within the rounding of a few operations; fused kernels contract products and sums.
 fn close(found: &Tensor, expected: &Tensor, what: &str) {
@@ -9,8 +10,7 @@ fn close(found: &Tensor, expected: &Tensor, what: &str) {
     let tolerance = if expected.dtype() == DType::F64 { 1e-13 } else { 1e-5 };
     let pairs = found.to_vec::<f64>().into_iter().zip(expected.to_vec::<f64>());
     for (a, b) in pairs {
-        let equal = a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= tolerance * (1.0 + b.abs());
-        assert!(equal, "{what}: {a} is not {b}");
+        assert!(alike(a, b, tolerance), "{what}: {a} is not {b}");
     }
 }
 

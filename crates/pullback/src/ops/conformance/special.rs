@@ -4,12 +4,13 @@
 
 use super::*;
 use crate::{compile, grad, hessian, hvp, jacfwd, jvp, vjp};
+use pullback_testing::alike;
 
 type Function = fn(&Tensor) -> Tensor;
 
 /// Of f64, within the rounding of a few operations.
 fn same(a: f64, b: f64) -> bool {
-    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-12 * (1.0 + b.abs())
+    alike(a, b, 1e-12)
 }
 
 /// Which modes disagree with the gradient in reverse mode and the Hessian by forward over reverse. The function takes the

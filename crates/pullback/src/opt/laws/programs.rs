@@ -3,19 +3,7 @@
 use crate::graph::{Graph, Ref};
 use crate::ops::{Aval, Op};
 use crate::prelude::*;
-
-/// A stream of numbers for choices (splitmix64).
-pub(crate) struct Dice(pub u64);
-
-impl Dice {
-    pub fn roll(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
+use pullback_testing::Dice;
 
 const NUMBERS: [f64; 8] = [0.0, -0.0, 1.0, -1.0, 2.0, 4.0, -2.0, 3.0];
 

@@ -4,6 +4,7 @@ use super::*;
 use crate::graph::trace_leaves;
 use crate::opt::laws::after;
 use crate::{DType, grad};
+use pullback_testing::Dice;
 
 /// What a function does, with its long constants in parts, and the same narrowed.
 fn both(f: impl Fn(&[Tensor]) -> Vec<Tensor>, x: &[Tensor]) -> (Graph, Graph) {
@@ -153,12 +154,8 @@ fn long_constants_of_few_numbers_are_kept_as_those() {
 
 /// A random function of elementwise operations, slices and pads, of which few rows are read, with their gradient.
 fn random_program(seed: u64, n: usize) -> impl Fn(&[Tensor]) -> Vec<Tensor> {
-    let mut state = seed;
-    let mut roll = move || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (state >> 33) as usize
-    };
-    let choices: Vec<usize> = (0..200).map(|_| roll()).collect();
+    let mut dice = Dice(seed);
+    let choices: Vec<usize> = (0..200).map(|_| dice.roll(1000)).collect();
     let pad = |x: &Tensor, before: usize, after: usize, number: f64| {
         Tensor::concat(&[&Tensor::full([before], number), x, &Tensor::full([after], number)], 0)
     };

@@ -72,6 +72,7 @@ mod tests {
     use super::super::shifts::padded;
     use super::super::tests::{actions, bits, draw, run_group, traced};
     use crate::{DType, Tensor};
+    use pullback_testing::Dice;
 
     /// How many loads and functions a tile takes.
     fn instructions(group: &Group) -> (usize, usize) {
@@ -169,11 +170,8 @@ mod tests {
 
     #[test]
     fn random_sums_of_pads_have_the_same_bits() {
-        let mut state = 1u64;
-        let mut pick = move |n: usize| {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            (state >> 33) as usize % n
-        };
+        let mut dice = Dice(1);
+        let mut pick = move |n: usize| dice.roll(n);
         let (mut joined, mut apart) = (0, 0);
         for seed in 0..400 {
             let dtype = [DType::F32, DType::F64][pick(2)];

@@ -6,6 +6,7 @@ use crate::graph::Body;
 use crate::opt::laws::fused as grouped;
 use crate::tensor::Tensor;
 use crate::value_and_grad;
+use pullback_testing::Dice;
 
 /// `x` between `before` and `after` elements of one number along an axis.
 pub(super) fn padded(x: &Tensor, axis: usize, before: usize, after: usize, number: f64) -> Tensor {
@@ -215,12 +216,8 @@ fn the_number_of_threads_does_not_change_a_shift() {
 
 /// A random function of slices, pads and elementwise operations, with its gradient.
 fn random_program(seed: u64, n: usize) -> impl Fn(&[Tensor]) -> Vec<Tensor> {
-    let mut state = seed;
-    let mut roll = move || {
-        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (state >> 33) as usize
-    };
-    let choices: Vec<usize> = (0..200).map(|_| roll()).collect();
+    let mut dice = Dice(seed);
+    let choices: Vec<usize> = (0..200).map(|_| dice.roll(1000)).collect();
     with_gradient(move |x: &[Tensor]| {
         let mut next = choices.iter().copied();
         let mut pick = |n: usize| next.next().unwrap_or(0) % n;

@@ -7,6 +7,7 @@ use crate::ops::{Domain, Draw, Op};
 use crate::opt::laws::fused as grouped;
 use crate::tensor::{Data, Key, Tensor, bind};
 use crate::value_and_grad;
+use pullback_testing::Dice;
 
 /// Runs a graph, its groups by their programs.
 pub(crate) fn run(graph: &Graph, inputs: &[Tensor]) -> Vec<Tensor> {
@@ -365,13 +366,8 @@ fn an_output_may_overwrite_an_input() {
 /// A random function of tensors of a few shapes, with its gradient.
 fn random_program(seed: u64) -> impl Fn(&[Tensor]) -> Vec<Tensor> {
     move |x: &[Tensor]| {
-        let mut state = seed;
-        let mut pick = |n: usize| {
-            state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-            (state >> 33) as usize % n
-        };
-        let mut choices = Vec::new();
-        (0..200).for_each(|_| choices.push(pick(1000)));
+        let mut dice = Dice(seed);
+        let choices: Vec<usize> = (0..200).map(|_| dice.roll(1000)).collect();
         let loss = move |p: &Vec<Tensor>| {
             let mut next = choices.iter().copied();
             let mut pick = |n: usize| next.next().unwrap_or(0) % n;

@@ -9,9 +9,9 @@ use crate::DType;
 use crate::graph::{Graph, Ref, Step};
 use crate::location::caller;
 use crate::ops::*;
-use crate::opt::laws::Dice;
 use crate::shape::Shape;
 use crate::tensor::{Key, Tensor, bind};
+use pullback_testing::Dice;
 use std::collections::HashMap;
 
 /// A random program and where its inputs are drawn from.

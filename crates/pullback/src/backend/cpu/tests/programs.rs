@@ -5,19 +5,7 @@ use crate::backend::cpu::Plan;
 use crate::fori;
 use crate::prelude::*;
 use crate::{DType, Tensor};
-
-/// A stream of numbers for choices (splitmix64).
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, n: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % n as u64) as usize
-    }
-}
+use pullback_testing::Dice;
 
 /// Steps over matrices of 4 by 4, most of them cheap, many of them views.
 pub(super) fn program(seed: u64, x: &[Tensor]) -> Vec<Tensor> {
