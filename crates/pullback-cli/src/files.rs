@@ -3,7 +3,7 @@
 use crate::failure::{Failure, Result, io};
 use crate::npy;
 use pullback::{DType, Tensor};
-use pullback_expr::json::{self, Json};
+use serde_json::Value;
 
 type Named = Vec<(String, Tensor)>;
 type Read<T> = std::result::Result<T, String>;
@@ -86,7 +86,7 @@ fn safetensors(bytes: &[u8]) -> Read<Named> {
     let length = little(bytes, 0, 8)?;
     let header = length.checked_add(8).and_then(|end| bytes.get(8..end)).ok_or("the file ends too early")?;
     let header = std::str::from_utf8(header).map_err(|_| "the header is not text")?;
-    let Json::Object(fields) = json::read(header)? else { return Err("the header is not an object".into()) };
+    let Value::Object(fields) = parse(header)? else { return Err("the header is not an object".into()) };
     let data = &bytes[8 + length..];
     let mut out = Vec::new();
     for (name, entry) in fields.into_iter().filter(|f| f.0 != "__metadata__") {
@@ -94,7 +94,7 @@ fn safetensors(bytes: &[u8]) -> Read<Named> {
         let (shape, offsets) = (of("shape")?, of("data_offsets")?);
         let [from, to] = offsets[..] else { return Err(format!("`{name}` has no data_offsets")) };
         let part = data.get(from..to).ok_or(format!("`{name}` lies outside of the file"))?;
-        let Some(Json::Text(dtype)) = entry.get("dtype") else {
+        let Some(Value::String(dtype)) = entry.get("dtype") else {
             return Err(format!("`{name}` has no dtype"));
         };
         out.push((name.clone(), typed(dtype, part, &shape).map_err(|e| format!("`{name}`: {e}"))?));
@@ -102,14 +102,14 @@ fn safetensors(bytes: &[u8]) -> Read<Named> {
     Ok(out)
 }
 
+fn parse(text: &str) -> Read<Value> {
+    serde_json::from_str(text).map_err(|e| e.to_string())
+}
+
 /// A list of whole numbers.
-fn numbers(list: &Json) -> Option<Vec<usize>> {
-    let Json::List(items) = list else { return None };
-    let whole = |v: &Json| match v {
-        Json::Number(v) if *v >= 0.0 && v.fract() == 0.0 && *v < 1e15 => Some(*v as usize),
-        _ => None,
-    };
-    items.iter().map(whole).collect()
+fn numbers(list: &Value) -> Option<Vec<usize>> {
+    let whole = |v: &Value| usize::try_from(v.as_u64()?).ok();
+    list.as_array()?.iter().map(whole).collect()
 }
 
 fn typed(dtype: &str, bytes: &[u8], shape: &[usize]) -> Read<Tensor> {
@@ -135,10 +135,10 @@ fn typed(dtype: &str, bytes: &[u8], shape: &[usize]) -> Read<Tensor> {
 
 fn from_json(bytes: &[u8]) -> Read<Named> {
     let text = std::str::from_utf8(bytes).map_err(|e| format!("byte {} is not UTF-8", e.valid_up_to()))?;
-    let Json::Object(fields) = json::read(text)? else {
+    let Value::Object(fields) = parse(text)? else {
         return Err("expected an object of names with numbers or lists".into());
     };
-    let tensor = |(name, value): (String, Json)| {
+    let tensor = |(name, value): (String, Value)| {
         let mut elements = Vec::new();
         let shape = flatten(&value, &mut elements).map_err(|e| format!("`{name}`: {e}"))?;
         let t = Tensor::try_from_slice(&elements, shape).map_err(|e| crate::failure::plain(&e))?;
@@ -147,12 +147,18 @@ fn from_json(bytes: &[u8]) -> Read<Named> {
     fields.into_iter().map(tensor).collect()
 }
 
-/// The shape of lists in lists, and their elements.
-fn flatten(value: &Json, elements: &mut Vec<f64>) -> Read<Vec<usize>> {
-    match value {
-        Json::Number(v) => elements.push(*v),
-        Json::Bool(b) => elements.push(f64::from(u8::from(*b))),
-        Json::List(items) => {
+/// The shape of lists in lists, and their elements. What JSON has no number for is the text `NaN`, `inf` or `-inf`.
+fn flatten(value: &Value, elements: &mut Vec<f64>) -> Read<Vec<usize>> {
+    let number = match value {
+        Value::Number(v) => v.as_f64(),
+        Value::Bool(b) => Some(f64::from(u8::from(*b))),
+        Value::String(text) => match text.as_str() {
+            "NaN" => Some(f64::NAN),
+            "inf" => Some(f64::INFINITY),
+            "-inf" => Some(f64::NEG_INFINITY),
+            _ => None,
+        },
+        Value::Array(items) => {
             let shapes = items.iter().map(|i| flatten(i, elements)).collect::<Read<Vec<_>>>()?;
             let first = shapes.first().cloned().unwrap_or_default();
             if shapes.iter().any(|s| *s != first) {
@@ -160,8 +166,9 @@ fn flatten(value: &Json, elements: &mut Vec<f64>) -> Read<Vec<usize>> {
             }
             return Ok([vec![items.len()], first].concat());
         }
-        _ => return Err("expected numbers or lists of numbers".into()),
-    }
+        _ => None,
+    };
+    elements.push(number.ok_or("expected numbers or lists of numbers")?);
     Ok(Vec::new())
 }
 
@@ -185,8 +192,8 @@ mod tests {
 
     #[test]
     fn lists_in_lists_are_matrices() {
-        let read = from_json(b"{\"x\": [[1, 2, 3], [4, 5, 6]], \"t\": 7}").unwrap();
-        assert_eq!((read[0].1.shape(), read[0].1.to_vec::<f64>()[5]), (&[2, 3][..], 6.0));
-        assert_eq!(read[1].1.item(), 7.0);
+        let read = from_json(b"{\"t\": [7, \"-inf\"], \"x\": [[1, 2, 3], [4, 5, 6]]}").unwrap();
+        assert_eq!(read[0].1.to_vec::<f64>(), [7.0, f64::NEG_INFINITY]);
+        assert_eq!((read[1].1.shape(), read[1].1.to_vec::<f64>()[5]), (&[2, 3][..], 6.0));
     }
 }

@@ -1,4 +1,9 @@
 //! `pullback plot`: a function of one variable with its derivatives, or level lines and gradients of one of two.
+//!
+//! Why not by `plotters`: it was tried. Its drawing areas are made of whole pixels, in SVG too, so that curves come out in steps; it has no
+//! level lines, no numbers on lines and no arrows, which are most of this folder; and its bitmaps need a font file. For frames, ticks and legends, some
+//! hundred lines, it took 15 more crates, 26 s of processor time in a fresh release build, and 0.6 MB in the program (1.4 instead of 0.75 MB with tiny-skia
+//! alone). Scenes are needed anyway, for the drawings of `pullback graph`.
 
 pub mod contour;
 mod curves;

@@ -1,6 +1,6 @@
 //! A headless Chromium and as much of its debugging protocol as the test needs.
 
-use pullback_expr::json::{Json, read};
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub struct Browser {
     process: Child,
     out: File,
-    messages: Receiver<Json>,
+    messages: Receiver<Value>,
     session: String,
     next: usize,
     address: String,
@@ -68,7 +68,7 @@ impl Browser {
         std::thread::spawn(move || {
             for message in answers.split(0).map_while(|m| m.ok()) {
                 let text = String::from_utf8_lossy(&message).into_owned();
-                let parsed = read(&text).unwrap_or(Json::Null);
+                let parsed = serde_json::from_str(&text).unwrap_or(Value::Null);
                 if send.send(parsed).is_err() {
                     break;
                 }
@@ -87,36 +87,29 @@ impl Browser {
             pictures,
             profile,
         };
-        let target = b.call("Target.createTarget", Json::object([("url", Json::text("about:blank"))]));
+        let target = b.call("Target.createTarget", json!({ "url": "about:blank" }));
         let target = target.get("targetId").cloned().unwrap();
-        let attached = b.call(
-            "Target.attachToTarget",
-            Json::object([("targetId", target), ("flatten", Json::Bool(true))]),
-        );
+        let attached = b.call("Target.attachToTarget", json!({ "targetId": target, "flatten": true }));
         b.session = string(attached.get("sessionId"));
         for domain in ["Page", "Runtime", "Network", "Log"] {
-            b.call(&format!("{domain}.enable"), Json::object([]));
+            b.call(&format!("{domain}.enable"), json!({}));
         }
         Some(b)
     }
 
     /// Calls a method, and waits for its answer.
-    pub fn call(&mut self, method: &str, params: Json) -> Json {
+    pub fn call(&mut self, method: &str, params: Value) -> Value {
         self.try_call(method, params).unwrap_or_else(|error| panic!("{method}: {error}"))
     }
 
-    fn try_call(&mut self, method: &str, params: Json) -> Result<Json, Json> {
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.next += 1;
         let id = self.next;
-        let mut fields = vec![
-            ("id".to_string(), id.into()),
-            ("method".to_string(), Json::text(method)),
-            ("params".to_string(), params),
-        ];
+        let mut message = json!({ "id": id, "method": method, "params": params });
         if !self.session.is_empty() {
-            fields.push(("sessionId".to_string(), Json::text(&self.session)));
+            message["sessionId"] = json!(self.session);
         }
-        write!(self.out, "{}\0", Json::Object(fields)).unwrap();
+        write!(self.out, "{message}\0").unwrap();
         let end = Instant::now() + PATIENCE;
         loop {
             let left = end.saturating_duration_since(Instant::now());
@@ -125,16 +118,16 @@ impl Browser {
             if message.get("id") == Some(&id.into()) {
                 return match message.get("error") {
                     Some(error) => Err(error.clone()),
-                    None => Ok(message.get("result").cloned().unwrap_or(Json::Null)),
+                    None => Ok(message.get("result").cloned().unwrap_or(Value::Null)),
                 };
             }
             self.hear(&message);
         }
     }
 
-    fn hear(&mut self, message: &Json) {
+    fn hear(&mut self, message: &Value) {
         let method = string(message.get("method"));
-        let params = message.get("params").cloned().unwrap_or(Json::Null);
+        let params = message.get("params").cloned().unwrap_or(Value::Null);
         match method.as_str() {
             "Runtime.exceptionThrown" => self.complaints.push(params.to_string()),
             "Runtime.consoleAPICalled" if string(params.get("type")) == "error" => {
@@ -154,19 +147,14 @@ impl Browser {
     }
 
     pub fn size(&mut self, width: usize, height: usize) {
-        let mobile = Json::Bool(width < 500);
-        let size = [
-            ("width", width.into()),
-            ("height", height.into()),
-            ("deviceScaleFactor", 1.0.into()),
-            ("mobile", mobile),
-        ];
-        self.call("Emulation.setDeviceMetricsOverride", Json::object(size));
+        let size =
+            json!({ "width": width, "height": height, "deviceScaleFactor": 1.0, "mobile": width < 500 });
+        self.call("Emulation.setDeviceMetricsOverride", size);
     }
 
     pub fn open(&mut self, address: &str) {
         self.address = address.to_string();
-        self.call("Page.navigate", Json::object([("url", Json::text(address))]));
+        self.call("Page.navigate", json!({ "url": address }));
         self.until("document.documentElement.dataset.ready === 'true'");
     }
 
@@ -175,8 +163,8 @@ impl Browser {
         self.evaluate(expression).unwrap_or_else(|error| panic!("{expression}: {error}"))
     }
 
-    fn evaluate(&mut self, expression: &str) -> Result<String, Json> {
-        let params = Json::object([("expression", Json::text(format!("String({expression})")))]);
+    fn evaluate(&mut self, expression: &str) -> Result<String, Value> {
+        let params = json!({ "expression": format!("String({expression})") });
         let answer = self.try_call("Runtime.evaluate", params)?;
         match answer.get("exceptionDetails") {
             Some(exception) => Err(exception.clone()),
@@ -197,8 +185,7 @@ impl Browser {
     pub fn key(&mut self, key: &str) {
         self.text("document.activeElement && document.activeElement.blur()");
         for kind in ["keyDown", "keyUp"] {
-            let params = [("type", Json::text(kind)), ("key", Json::text(key))];
-            self.call("Input.dispatchKeyEvent", Json::object(params));
+            self.call("Input.dispatchKeyEvent", json!({ "type": kind, "key": key }));
         }
     }
 
@@ -207,13 +194,13 @@ impl Browser {
         self.text(&format!(
             "(() => {{ const e = document.getElementById('{field}'); e.focus(); e.select(); }})()"
         ));
-        self.call("Input.insertText", Json::object([("text", Json::text(text))]));
+        self.call("Input.insertText", json!({ "text": text }));
     }
 
     pub fn screenshot(&mut self, name: &str) {
         // After the transitions.
         std::thread::sleep(Duration::from_millis(300));
-        let answer = self.call("Page.captureScreenshot", Json::object([("format", Json::text("png"))]));
+        let answer = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         let bytes = decoded(&string(answer.get("data")));
         assert!(bytes.starts_with(b"\x89PNG"));
         std::fs::write(self.pictures.join(format!("{name}.png")), bytes).unwrap();
@@ -224,7 +211,7 @@ impl Browser {
         self.text("1");
         assert!(self.complaints.is_empty(), "{:#?}", self.complaints);
         self.session.clear();
-        self.call("Browser.close", Json::object([]));
+        self.call("Browser.close", json!({}));
         let _ = self.process.wait();
     }
 }
@@ -237,9 +224,9 @@ impl Drop for Browser {
     }
 }
 
-fn string(value: Option<&Json>) -> String {
+fn string(value: Option<&Value>) -> String {
     match value {
-        Some(Json::Text(s)) => s.clone(),
+        Some(Value::String(s)) => s.clone(),
         _ => String::new(),
     }
 }
