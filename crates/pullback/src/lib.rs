@@ -20,6 +20,9 @@
 //! # let _ = value;
 //! ```
 //!
+//! Start with the [tour](guide::tour), or with the guides for those who come from [PyTorch](guide::pytorch) or [JAX](guide::jax); the other
+//! [guides](guide) explain the semantics of the hard cases, compiled functions, functions of numbers, and how reverse mode works.
+//!
 //! The [`prelude`] has what most programs need. All of it, by what it is for:
 //!
 //! | | |
@@ -44,6 +47,7 @@ pub mod check;
 mod dtype;
 mod error;
 mod graph;
+pub mod guide;
 mod kernels;
 mod location;
 pub mod memory;
@@ -104,12 +108,6 @@ pub mod prelude {
 mod pages {
     #[doc = include_str!("../../../README.md")]
     struct Readme;
-    #[doc = include_str!("../../../docs/compile.md")]
-    struct Compile;
-    #[doc = include_str!("../../../docs/ir.md")]
-    struct Ir;
-    #[doc = include_str!("../../../docs/semantics.md")]
-    struct Semantics;
     #[doc = include_str!("../../../CONTRIBUTING.md")]
     struct Contributing;
 

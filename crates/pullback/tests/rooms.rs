@@ -185,7 +185,9 @@ fn files() -> Vec<(String, String)> {
     }
     code.retain(|(path, _)| !tests.iter().any(|t| path.starts_with(t) || *path == t.with_extension("rs")));
     let name = |path: PathBuf| path.strip_prefix(sources()).unwrap().to_str().unwrap().replace('\\', "/");
-    code.into_iter().map(|(path, text)| (name(path), text)).filter(|(name, _)| name != "lib.rs").collect()
+    // The root exports from every room, and guides are text.
+    let in_a_room = |(name, _): &(String, String)| !["lib.rs", "guide.rs"].contains(&name.as_str());
+    code.into_iter().map(|(path, text)| (name(path), text)).filter(in_a_room).collect()
 }
 
 /// Who knows whom: the rooms that each room leads to, with a path that does.

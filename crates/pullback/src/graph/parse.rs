@@ -1,4 +1,4 @@
-//! Reading the text of a graph. The grammar is in `docs/ir.md`.
+//! Reading the text of a graph. The grammar is in [the guide](crate::guide::graphs).
 
 use super::{Body, Builder, Graph, Ref};
 use crate::dtype::{DType, Element, Scalar};

@@ -1,4 +1,4 @@
-//! The text of a graph. Its grammar is in `docs/ir.md`; [`parse`](super::parse) reads it.
+//! The text of a graph. Its grammar is in [the guide](crate::guide::graphs); [`parse`](super::parse) reads it.
 
 use super::{Body, Graph, Ref};
 use crate::DType;

@@ -21,7 +21,7 @@
 //!
 //! The number types: [`Dual`] carries tangents (forward mode), [`Var`] records on a [`Tape`] (reverse mode), [`Symbol`] records a
 //! [`Function`] that is compiled, [`Taylor`] carries a series. All of them know the functions of the elementwise
-//! table, and their derivatives from its partials alone.
+//! table, and their derivatives from its partials alone. The [guide](crate::guide::scalar) says which one to use when.
 
 mod chain;
 mod checkpoint;

@@ -2,7 +2,7 @@
 
 use super::*;
 
-/// The table of docs/semantics.md.
+/// The table of guide/semantics.md.
 #[test]
 fn the_subgradient_of_least_norm() {
     assert_eq!(slope(|x| x.relu(), 0.0), 0.0);

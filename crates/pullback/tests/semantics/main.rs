@@ -1,4 +1,4 @@
-//! What tensors and their gradients mean: the hard cases of docs/semantics.md, one test each, and tensors and trees as containers.
+//! What tensors and their gradients mean: the hard cases of guide/semantics.md, one test each, and tensors and trees as containers.
 
 use pullback::{AxisRange, ErrorKind, prelude::*, try_grad_of};
 use pullback_testing::message;

@@ -6,7 +6,7 @@ use half::{bf16, f16};
 const ALL: [DType; 8] =
     [DType::Bool, DType::U8, DType::I32, DType::I64, DType::F16, DType::BF16, DType::F32, DType::F64];
 
-/// The order of docs/semantics.md, and its one exception.
+/// The order of guide/semantics.md, and its one exception.
 #[test]
 fn promotion_follows_one_rule() {
     for (i, &a) in ALL.iter().enumerate() {
