@@ -2,7 +2,7 @@
 //!
 //! - [`elementwise_table!`] passes the rows to a macro of yours: value, partial derivatives, facts.
 //! - [`Number`] is the vocabulary of the rows. Whatever implements it can be put through all of them.
-//! - [`Row`] holds the facts of a row as a value: [`row::Tanh`](row::Tanh), or all of them in [`ROWS`].
+//! - [`Row`] holds the facts of a row as a value: [`row::Tanh`], or all of them in [`ROWS`].
 //! - `f64` is a `Number` here, by the standard library and by [`special`].
 //!
 //! ```

@@ -106,10 +106,8 @@ pub mod prelude {
 /// The pages of the repository, so that their examples run.
 #[cfg(doctest)]
 mod pages {
-    #[doc = include_str!("../../../README.md")]
+    #[doc = include_str!("../README.md")]
     struct Readme;
-    #[doc = include_str!("../../../CONTRIBUTING.md")]
-    struct Contributing;
 
     /// What returns a new value is of no use without it, and the compiler says so.
     ///

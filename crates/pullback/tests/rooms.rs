@@ -146,11 +146,9 @@ fn exports(lib: &str) -> BTreeMap<String, String> {
 
 /// The module that a path leads to; `None` for what the crate itself has, such as its prelude.
 fn module_of(path: &str, exports: &BTreeMap<String, String>) -> Option<String> {
-    let mut segments = path.split("::");
-    match (segments.next()?, segments.next()) {
-        ("ops", Some("table")) => Some("table".into()),
-        (name, _) if room(name).is_some() => Some(name.into()),
-        (name, _) => exports.get(name).cloned(),
+    match path.split("::").next()? {
+        name if room(name).is_some() => Some(name.into()),
+        name => exports.get(name).cloned(),
     }
 }
 
@@ -198,7 +196,6 @@ fn arrows(
     let mut arrows = BTreeMap::new();
     for (name, code) in files {
         let own = name.split('/').next().unwrap().trim_end_matches(".rs");
-        let own = if name == "ops/table.rs" { "table" } else { own };
         let from = room(own).unwrap_or_else(|| panic!("{name} is in no room; give it one in {}", file!()));
         for path in paths(code) {
             let Some(to) = module_of(&path, exports).and_then(|module| room(&module)) else { continue };
