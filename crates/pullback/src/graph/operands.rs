@@ -5,7 +5,8 @@
 
 use super::{Graph, Ref, Step, effort};
 use crate::DType;
-use crate::ops::Op;
+use crate::ops::{AxisMap, Movement};
+use crate::shape::Shape;
 use crate::tensor::Data;
 use smallvec::SmallVec;
 
@@ -23,53 +24,10 @@ impl Exact {
     }
 }
 
-/// One axis of a read.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Axis {
-    pub len: usize,
-    /// The axis of the value that it steps along; an axis without one repeats the value.
-    pub of: Option<usize>,
-    /// Which element of that axis is at the first place (one before the first, if that place has none), and the step to the next.
-    pub start: isize,
-    pub step: isize,
-    /// The places that have elements: from the first to before the second.
-    pub inside: (usize, usize),
-}
-
-impl Axis {
-    /// Whether all its places have the same element.
-    pub fn repeats(&self) -> bool {
-        self.of.is_none() && self.is_full()
-    }
-
-    /// Whether all its places have elements.
-    pub fn is_full(&self) -> bool {
-        self.inside == (0, self.len)
-    }
-
-    fn repeated(len: usize) -> Axis {
-        Axis { len, of: None, start: 0, step: 0, inside: (0, len) }
-    }
-
-    /// The places `start + step k` for `k < len`; `None` where it cannot be told simply which of them have elements.
-    fn sliced(&self, (start, step, len): (usize, isize, usize)) -> Option<Axis> {
-        let inside = match self.is_full() {
-            true => (0, len),
-            false if step == 1 => {
-                let clip = |at: usize| at.saturating_sub(start).min(len);
-                (clip(self.inside.0), clip(self.inside.1))
-            }
-            false => return None,
-        };
-        let first = self.start + self.step * start as isize;
-        Some(Axis { len, of: self.of, start: first, step: self.step * step, inside })
-    }
-}
-
 /// The axes of a read, outermost first, without those of length 1.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct View {
-    pub axes: SmallVec<[Axis; 2]>,
+    pub axes: SmallVec<[AxisMap; 2]>,
     /// Axes of the value of which only one place is read, and which one.
     pub fixed: SmallVec<[(usize, isize); 2]>,
     /// What is at places that have no element.
@@ -96,8 +54,7 @@ impl Shift {
 
 impl View {
     fn of(shape: &[usize]) -> View {
-        let axis =
-            |(k, &len): (usize, &usize)| Axis { len, of: Some(k), start: 0, step: 1, inside: (0, len) };
+        let axis = |(k, &len): (usize, &usize)| AxisMap::along(k, len);
         let axes = shape.iter().enumerate().filter(|(_, n)| **n != 1).map(axis).collect();
         View { axes, ..View::default() }
     }
@@ -189,74 +146,51 @@ impl View {
 
     /// The read of one element, if all are the same.
     pub fn one(&self) -> Option<View> {
-        self.axes.iter().all(Axis::repeats).then(|| self.with(SmallVec::new()))
+        self.axes.iter().all(AxisMap::repeats).then(|| self.with(SmallVec::new()))
     }
 
-    fn with(&self, axes: SmallVec<[Axis; 2]>) -> View {
+    fn with(&self, axes: SmallVec<[AxisMap; 2]>) -> View {
         View { axes, fixed: self.fixed.clone(), fill: self.fill, reshaped: false }
     }
 
     /// This read seen through another step; `None` where its axes could not be told any more.
     fn through(&self, graph: &Graph, step: &Step) -> Option<View> {
-        let (from, to) = (&*graph.aval(moved(graph, step)?).shape, &*step.avals[0].shape);
+        let (moved, to) = (moved_operand(graph, step)?, &*step.avals[0].shape);
+        let shapes: SmallVec<[Shape; 2]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
+        let shapes: SmallVec<[&[usize]; 2]> = shapes.iter().map(|s| &**s).collect();
+        let from = shapes[moved.operand];
+        let map = |axis| step.op.axis_map(&shapes, moved.operand, axis);
+        let Some(maps) = (0..to.len()).map(map).collect::<Option<SmallVec<[AxisMap; 4]>>>() else {
+            // The same elements in the same order.
+            let same = to.iter().filter(|n| **n != 1).eq(self.axes.iter().map(|a| &a.len));
+            return Some(View { reshaped: self.reshaped || !same, ..self.clone() });
+        };
+        let whole = |(k, m): (usize, &AxisMap)| m.is_whole(k, from[k]);
+        if from == to && maps.iter().enumerate().all(whole) {
+            return Some(self.clone());
+        }
+        if self.reshaped || (self.is_padded() && moved.fill.is_some_and(|fill| fill != self.fill)) {
+            return None;
+        }
         let mut old = self.axes.iter().copied();
-        let mut next = |n: usize| if n == 1 { None } else { old.next() };
-        match &step.op {
-            Op::Identity(_) | Op::StopGradient(_) => Some(self.clone()),
-            Op::Reshape(_) => {
-                let same = to.iter().filter(|n| **n != 1).eq(self.axes.iter().map(|a| &a.len));
-                Some(View { reshaped: self.reshaped || !same, ..self.clone() })
-            }
-            _ if self.reshaped => None,
-            Op::Broadcast(_) => {
-                let lead = to.len() - from.len();
-                let mut axes: SmallVec<[Axis; 2]> = to[..lead].iter().map(|&n| Axis::repeated(n)).collect();
-                axes.extend(
-                    from.iter().zip(&to[lead..]).map(|(&n, &m)| next(n).unwrap_or(Axis::repeated(m))),
-                );
-                axes.retain(|a| a.len != 1);
-                Some(self.with(axes))
-            }
-            Op::Permute(p) => {
-                let all: SmallVec<[_; 4]> = from.iter().map(|&n| next(n)).collect();
-                Some(self.with(p.perm.iter().filter_map(|&k| all[k]).collect()))
-            }
-            Op::Slice(s) => {
-                let mut view = self.with(SmallVec::new());
-                for (&n, &part) in from.iter().zip(&s.region.axes) {
-                    let axis = match next(n) {
-                        Some(axis) => axis.sliced(part)?,
-                        None => Axis::repeated(part.2),
-                    };
-                    match (axis.len, axis.of) {
-                        (1, _) if !axis.is_full() => return None,
-                        (1, Some(of)) => view.fixed.push((of, axis.start)),
-                        (1, None) => {}
-                        _ => view.axes.push(axis),
-                    }
-                }
-                Some(view)
-            }
-            _ => {
-                let pad = pad(graph, step)?;
-                if self.is_padded() && self.fill != pad.fill {
-                    return None;
-                }
-                let mut view = self.with(SmallVec::new());
-                view.fill = pad.fill;
-                for ((&n, &len), start) in from.iter().zip(to).zip(pad.starts) {
-                    // An axis of length 1 has its element at one place of the longer one.
-                    let axis = next(n).or((len != 1).then(|| Axis::repeated(1)));
-                    view.axes.extend(axis.map(|a| Axis {
-                        len,
-                        start: a.start - a.step * start as isize,
-                        inside: (a.inside.0 + start, a.inside.1 + start),
-                        ..a
-                    }));
-                }
-                Some(view)
+        let one = AxisMap::repeated(1);
+        let old: SmallVec<[AxisMap; 4]> =
+            from.iter().map(|&n| if n == 1 { one } else { old.next().unwrap_or(one) }).collect();
+        let mut view = self.with(SmallVec::new());
+        view.fill = moved.fill.unwrap_or(self.fill);
+        for map in maps {
+            let axis = match map.of {
+                Some(k) => map.after(&old[k])?,
+                None => map,
+            };
+            match (axis.len, axis.of) {
+                (1, _) if !axis.is_full() => return None,
+                (1, Some(of)) => view.fixed.push((of, axis.start)),
+                (1, None) => {}
+                _ => view.axes.push(axis),
             }
         }
+        Some(view)
     }
 }
 
@@ -265,36 +199,31 @@ fn stride(shape: &[usize], axis: usize) -> isize {
     shape[axis + 1..].iter().product::<usize>() as isize
 }
 
-/// A value put into an array of one number.
-struct Pad {
-    /// Which operand it is.
+/// The operand that a step only moves.
+struct Moved {
     operand: usize,
-    /// Where its first element comes to lie on each axis.
-    starts: SmallVec<[usize; 4]>,
-    fill: Exact,
+    /// The number that is at all other places, if it is a pad.
+    fill: Option<Exact>,
 }
 
-/// The pad that a step is, if it is one.
-fn pad(graph: &Graph, step: &Step) -> Option<Pad> {
-    let shape = |k: usize| graph.aval(step.args[k]).shape;
+/// The operand that a step only moves, if it does nothing else: that of a view, or what is put into an array of one number.
+fn moved_operand(graph: &Graph, step: &Step) -> Option<Moved> {
     let number = |k: usize| repeated(graph, step.args[k]).map(Exact::new);
-    let pad = match &step.op {
-        Op::SliceAssign(s) => {
-            let dense = s.region.axes.iter().all(|part| part.1 == 1 || part.2 == 1);
-            let fill = number(0).filter(|_| dense && number(1).is_none())?;
-            Pad { operand: 1, starts: s.region.axes.iter().map(|part| part.0).collect(), fill }
-        }
-        Op::Concat(c) => {
+    let (operand, fill) = match step.op.movement()? {
+        Movement::View => return Some(Moved { operand: 0, fill: None }),
+        Movement::Over => (1, number(0).filter(|_| number(1).is_none())?),
+        Movement::Joined => {
             let operand = (0..step.args.len()).find(|&k| number(k).is_none())?;
-            let others = || (0..step.args.len()).filter(|&k| k != operand);
-            let fill = number(others().next()?).filter(|&fill| others().all(|k| number(k) == Some(fill)))?;
-            let mut starts = SmallVec::from_elem(0, step.avals[0].shape.len());
-            starts[c.axis] = (0..operand).map(|k| shape(k)[c.axis]).sum();
-            Pad { operand, starts, fill }
+            let mut others = (0..step.args.len()).filter(|&k| k != operand);
+            let fill = number(others.next()?)?;
+            (operand, others.all(|k| number(k) == Some(fill)).then_some(fill)?)
         }
-        _ => return None,
     };
-    (shape(pad.operand).numel() > 0).then_some(pad)
+    let shapes: SmallVec<[Shape; 2]> = step.args.iter().map(|&a| graph.aval(a).shape).collect();
+    let shapes: SmallVec<[&[usize]; 2]> = shapes.iter().map(|s| &**s).collect();
+    let mapped =
+        (0..step.avals[0].shape.len()).all(|axis| step.op.axis_map(&shapes, operand, axis).is_some());
+    (mapped && !shapes[operand].contains(&0)).then_some(Moved { operand, fill: Some(fill) })
 }
 
 /// The number that a constant repeats.
@@ -311,10 +240,7 @@ pub(crate) fn repeated(graph: &Graph, at: Ref) -> Option<f64> {
 
 /// The operand of which a step only says how it is read: that of a view, or what is padded.
 pub(crate) fn moved(graph: &Graph, step: &Step) -> Option<Ref> {
-    match step.op.is_view() {
-        true => Some(step.args[0]),
-        false => pad(graph, step).map(|pad| step.args[pad.operand]),
-    }
+    moved_operand(graph, step).map(|m| step.args[m.operand])
 }
 
 /// The operands of each step of a graph, [resolved](resolve).
@@ -359,7 +285,7 @@ mod tests {
     use super::*;
     use crate::graph::Builder;
     use crate::location::caller;
-    use crate::ops::{Aval, Broadcast, Concat, Permute, Region, Reshape, Slice, SliceAssign};
+    use crate::ops::{Aval, Broadcast, Concat, Op, Permute, Region, Reshape, Slice, SliceAssign};
 
     /// The axes of a view: length, axis of the value, start and step.
     fn axes(view: &View) -> Vec<(usize, Option<usize>, isize, isize)> {

@@ -27,7 +27,7 @@ impl Primitive for Reshape {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        look(self, &x[0], out);
+        eval_view(self, &x[0], out);
         Ok(())
     }
 
@@ -88,8 +88,20 @@ fn regrouped(shape: &[usize], strides: &[isize], to: &[usize]) -> Option<Strides
     Some(found.into_iter().collect())
 }
 
+/// The view that the index maps of an operation describe.
+fn mapped(
+    op: &impl Primitive,
+    rank: usize,
+    shape: &[usize],
+    offset: usize,
+    strides: &[isize],
+) -> Option<Layout> {
+    let map = |axis| op.axis_map(&[shape], 0, axis).expect("it moves elements axis by axis");
+    Some(seen_through((0..rank).map(map), offset, strides))
+}
+
 /// Evaluates an operation that sees its input another way, without a copy where its [`view`](Primitive::view) is one.
-pub(super) fn look(op: &impl Primitive, x: &Value, out: &mut Output) {
+pub(super) fn eval_view(op: &impl Primitive, x: &Value, out: &mut Output) {
     let view = x.layout().and_then(|(offset, strides)| op.view(x.shape, offset, strides));
     match x.seen(view) {
         Some(data) => out.set(data),
@@ -126,12 +138,17 @@ impl Primitive for Permute {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        look(self, &x[0], out);
+        eval_view(self, &x[0], out);
         Ok(())
     }
 
-    fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
-        Some(Layout { offset, strides: self.perm.iter().map(|&p| strides[p]).collect() })
+    fn axis_map(&self, x: &[&[usize]], _: usize, axis: usize) -> Option<AxisMap> {
+        let of = self.perm[axis];
+        Some(AxisMap::along(of, x[0][of]))
+    }
+
+    fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        mapped(self, self.perm.len(), shape, offset, strides)
     }
 
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
@@ -186,15 +203,20 @@ impl Primitive for Broadcast {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        look(self, &x[0], out);
+        eval_view(self, &x[0], out);
         Ok(())
     }
 
+    fn axis_map(&self, x: &[&[usize]], _: usize, axis: usize) -> Option<AxisMap> {
+        let (lead, len) = (self.to.len() - x[0].len(), self.to[axis]);
+        Some(match axis.checked_sub(lead) {
+            Some(of) if x[0][of] == len => AxisMap::along(of, len),
+            _ => AxisMap::repeated(len),
+        })
+    }
+
     fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
-        let lead = self.to.len() - shape.len();
-        let stretched = shape.iter().zip(&self.to[lead..]).zip(strides);
-        let stretched = stretched.map(|((&n, &m), &stride)| if n == m { stride } else { 0 });
-        Some(Layout { offset, strides: std::iter::repeat_n(0, lead).chain(stretched).collect() })
+        mapped(self, self.to.len(), shape, offset, strides)
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -262,14 +284,9 @@ impl Region {
 
     /// Where the region lies in an array with these strides.
     pub fn locate(&self, offset: usize, strides: &[isize]) -> (usize, Strides) {
-        // Beyond a first element the step may lead anywhere, and be too large to be multiplied.
-        let step = |(a, &s): (&(usize, isize, usize), &isize)| if a.2 > 1 { a.1 * s } else { s };
-        let steps = self.axes.iter().zip(strides).map(step).collect();
-        if self.axes.iter().any(|a| a.2 == 0) {
-            return (offset, steps);
-        }
-        let start: isize = self.axes.iter().zip(strides).map(|(a, &s)| a.0 as isize * s).sum();
-        ((offset as isize + start) as usize, steps)
+        let maps = self.axes.iter().enumerate().map(|(k, &part)| AxisMap::sliced(k, part));
+        let Layout { offset, strides } = seen_through(maps, offset, strides);
+        (offset, strides)
     }
 }
 
@@ -289,13 +306,16 @@ impl Primitive for Slice {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        look(self, &x[0], out);
+        eval_view(self, &x[0], out);
         Ok(())
     }
 
-    fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
-        let (offset, strides) = self.region.locate(offset, strides);
-        Some(Layout { offset, strides })
+    fn axis_map(&self, _: &[&[usize]], _: usize, axis: usize) -> Option<AxisMap> {
+        Some(AxisMap::sliced(axis, self.region.axes[axis]))
+    }
+
+    fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
+        mapped(self, self.region.axes.len(), shape, offset, strides)
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -367,6 +387,15 @@ impl Primitive for SliceAssign {
 
     fn overwrites(&self, input: usize, _: DType) -> bool {
         input == 0
+    }
+
+    fn movement(&self) -> Option<Movement> {
+        Some(Movement::Over)
+    }
+
+    fn axis_map(&self, x: &[&[usize]], k: usize, axis: usize) -> Option<AxisMap> {
+        let (start, step, n) = self.region.axes[axis];
+        (k == 1 && (step == 1 || n == 1)).then(|| AxisMap::placed(axis, n, start, x[0][axis]))
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
@@ -452,6 +481,19 @@ impl Primitive for Concat {
             }
         });
         Ok(())
+    }
+
+    fn movement(&self) -> Option<Movement> {
+        Some(Movement::Joined)
+    }
+
+    fn axis_map(&self, x: &[&[usize]], k: usize, axis: usize) -> Option<AxisMap> {
+        let n = x[k][axis];
+        if axis != self.axis {
+            return Some(AxisMap::along(axis, n));
+        }
+        let lengths = x.iter().map(|shape| shape[axis]);
+        Some(AxisMap::placed(axis, n, lengths.clone().take(k).sum(), lengths.sum()))
     }
 
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {

@@ -9,6 +9,7 @@ mod compare;
 mod dot;
 mod elementwise;
 mod index;
+mod index_map;
 mod layout;
 mod logic;
 mod random;
@@ -23,8 +24,8 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, layout::*, logic::*, random::*,
-    reduce::*, sample::*, softmax::*,
+    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, index_map::*, layout::*, logic::*,
+    random::*, reduce::*, sample::*, softmax::*,
 };
 
 use crate::DType;
@@ -111,6 +112,17 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
 
     /// Which reduction it is of its one operand, and over which axes, which are dropped; `None` if it is not one.
     fn reduction(&self) -> Option<(Reduction, &[usize])> {
+        None
+    }
+
+    /// Whether it only moves elements, and how.
+    fn movement(&self) -> Option<Movement> {
+        Self::VIEW.then_some(Movement::View)
+    }
+
+    /// Which elements of operand `k` stand along an axis of the result, of operands of these shapes; `None` where the elements are not
+    /// moved axis by axis.
+    fn axis_map(&self, _x: &[&[usize]], _k: usize, _axis: usize) -> Option<AxisMap> {
         None
     }
 
@@ -275,6 +287,8 @@ macro_rules! primitives {
             pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
             pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
             pub fn is_view(&self) -> bool { match self { $(Op::$P(_) => $P::VIEW,)* _ => false } }
+            pub fn movement(&self) -> Option<Movement> { match self { $(Op::$P(p) => p.movement(),)* _ => None } }
+            pub fn axis_map(&self, x: &[&[usize]], k: usize, axis: usize) -> Option<AxisMap> { match self { $(Op::$P(p) => p.axis_map(x, k, axis),)* _ => None } }
             pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
             pub fn overwrites(&self, input: usize, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(input, dtype),)* _ => false } }
             pub fn is_contraction(&self) -> bool { match self { $(Op::$P(_) => $P::CONTRACTION,)* _ => false } }

@@ -7,7 +7,9 @@ use super::Options;
 use super::rewrite::{Rewrite, rewrite};
 use crate::DType;
 use crate::graph::{Graph, Ref, Step};
-use crate::ops::{Broadcast, Dot, Mul, Op, Permute, Primitive, Region, Reshape, Slice, Sum};
+use crate::ops::{
+    AxisMap, Broadcast, Dot, Movement, Mul, Op, Permute, Primitive, Region, Reshape, Slice, Sum,
+};
 use crate::shape::{Axes, Shape};
 use smallvec::SmallVec;
 
@@ -27,31 +29,94 @@ pub(super) fn shrink(graph: &Graph, _: &Options) -> Graph {
 
 fn rule(w: &mut Rewrite, step: &Step) -> Option<Ref> {
     let x = *step.args.first()?;
-    match &step.op {
+    joined(w, step).or_else(|| match &step.op {
         Op::Permute(p) => permuted(w, x, &p.perm),
         Op::Reshape(r) => reshaped(w, x, &r.to),
         Op::Broadcast(b) => broadcast(w, x, &b.to),
-        Op::Slice(s) => sliced(w, x, &s.region),
-        Op::SliceAssign(s) => (whole(&s.region, &step.avals[0].shape)).then_some(step.args[1]),
-        Op::Concat(_) => (step.args.len() == 1).then_some(x),
+        Op::Slice(s) => match &w.step(x)?.op {
+            Op::SliceAssign(inner) if inner.region == s.region => Some(w.step(x)?.args[1]),
+            _ => None,
+        },
         Op::Sum(s) => summed(w, x, &s.axes, step),
         op if op.elementwise() => shrunk(w, step, false),
         _ => None,
+    })
+}
+
+/// The index maps of one operand of a step, if it is moved axis by axis.
+fn maps(w: &Rewrite, step: &Step, operand: usize) -> Option<Maps> {
+    let shapes: SmallVec<[Shape; 2]> = step.args.iter().map(|&a| w.shape(a)).collect();
+    let shapes: SmallVec<[&[usize]; 2]> = shapes.iter().map(|s| &**s).collect();
+    (0..step.avals[0].shape.len()).map(|axis| step.op.axis_map(&shapes, operand, axis)).collect()
+}
+
+type Maps = SmallVec<[AxisMap; 4]>;
+
+/// A move that changes nothing left out, and one after another as one.
+fn joined(w: &mut Rewrite, step: &Step) -> Option<Ref> {
+    if step.op.severs() {
+        return None;
     }
+    // An operand of which every element stays in its place is the result.
+    let operands = match step.op.movement()? {
+        Movement::View => 0..1,
+        Movement::Over => 1..2,
+        Movement::Joined => 0..step.args.len(),
+    };
+    for k in operands {
+        let shape = w.shape(step.args[k]);
+        if let Some(maps) = maps(w, step, k)
+            && is_identity(&maps, &shape)
+        {
+            return Some(step.args[k]);
+        }
+    }
+    let before = w.step(step.args[0])?.clone();
+    let views = [&step.op, &before.op].iter().all(|op| op.movement() == Some(Movement::View));
+    if !views || before.op.severs() {
+        return None;
+    }
+    let (outer, inner) = (maps(w, step, 0)?, maps(w, &before, 0)?);
+    let both =
+        outer.iter().map(|m| m.of.map_or(Some(*m), |k| m.after(&inner[k]))).collect::<Option<Maps>>()?;
+    let source = before.args[0];
+    let shape = w.shape(source);
+    if is_identity(&both, &shape) {
+        return Some(source);
+    }
+    Some(w.push(view(&both, &shape)?, &[source]))
+}
+
+/// Whether maps of a value of this shape move nothing.
+fn is_identity(maps: &[AxisMap], shape: &[usize]) -> bool {
+    maps.len() == shape.len() && maps.iter().zip(shape).enumerate().all(|(k, (m, &n))| m.is_whole(k, n))
+}
+
+/// The one operation on a value of this shape that has these maps, if there is one.
+fn view(maps: &[AxisMap], shape: &[usize]) -> Option<Op> {
+    let whole = |m: &AxisMap| m.of.is_some_and(|k| m.is_whole(k, shape[k]));
+    let lead = maps.len().checked_sub(shape.len())?;
+    let to: Shape = maps.iter().map(|m| m.len).collect();
+    let stretches = |(axis, m): (usize, &AxisMap)| match axis.checked_sub(lead) {
+        Some(k) if m.of.is_some() => m.is_whole(k, shape[k]),
+        Some(k) => shape[k] == 1,
+        None => m.of.is_none(),
+    };
+    if lead == 0 && maps.iter().all(whole) {
+        return Some(Permute { perm: maps.iter().filter_map(|m| m.of).collect() }.into());
+    }
+    if maps.iter().enumerate().all(stretches) {
+        return Some(Broadcast { to }.into());
+    }
+    let slices = maps.iter().enumerate().all(|(k, m)| m.of == Some(k) && m.is_full() && m.len > 0);
+    let axes = || maps.iter().map(|m| (m.start as usize, m.step, m.len)).collect();
+    (lead == 0 && slices).then(|| Slice { region: Region { axes: axes() } }.into())
 }
 
 fn permuted(w: &mut Rewrite, x: Ref, perm: &Axes) -> Option<Ref> {
-    if perm.iter().enumerate().all(|(k, &p)| k == p) {
-        return Some(x);
-    }
     let step = w.step(x)?;
     let (op, args) = (step.op.clone(), step.args.clone());
     match op {
-        Op::Permute(first) => {
-            let both: Axes = perm.iter().map(|&p| first.perm[p]).collect();
-            let changes = both.iter().enumerate().any(|(k, &p)| k != p);
-            Some(if changes { w.push(Permute { perm: both }, &[args[0]]) } else { args[0] })
-        }
         // Axes of length 1 can be moved by the reshape itself.
         Op::Reshape(_) if keeps_order(&w.shape(x), perm) => {
             let shape = w.shape(x);
@@ -163,53 +228,14 @@ fn permuted_before(w: &mut Rewrite, x: Ref, perm: &Axes, depth: usize) -> Ref {
 }
 
 fn broadcast(w: &mut Rewrite, x: Ref, to: &Shape) -> Option<Ref> {
-    if w.shape(x) == *to {
-        return Some(x);
-    }
-    let step = w.step(x)?;
-    let first = step.args[0];
-    let joins = match &step.op {
-        Op::Broadcast(_) => true,
-        // New axes in front are what a broadcast makes itself.
-        Op::Reshape(r) => {
-            let before = w.shape(first);
-            r.to.len() > before.len()
-                && r.to.ends_with(&before)
-                && r.to[..r.to.len() - before.len()].iter().all(|&n| n == 1)
-        }
-        _ => false,
-    };
+    let Op::Reshape(r) = &w.step(x)?.op else { return None };
+    let first = w.step(x)?.args[0];
+    let before = w.shape(first);
+    // New axes in front are what a broadcast makes itself.
+    let joins = r.to.len() > before.len()
+        && r.to.ends_with(&before)
+        && r.to[..r.to.len() - before.len()].iter().all(|&n| n == 1);
     joins.then(|| if w.shape(first) == *to { first } else { w.push(Broadcast { to: to.clone() }, &[first]) })
-}
-
-/// Whether a region is everything, in order.
-fn whole(region: &Region, shape: &[usize]) -> bool {
-    region
-        .axes
-        .iter()
-        .zip(shape)
-        .all(|(&(start, step, n), &len)| n == len && (n == 0 || start == 0) && (n <= 1 || step == 1))
-}
-
-fn sliced(w: &mut Rewrite, x: Ref, region: &Region) -> Option<Ref> {
-    if whole(region, &w.shape(x)) {
-        return Some(x);
-    }
-    let step = w.step(x)?;
-    match &step.op {
-        Op::Slice(inner) if !region.axes.iter().any(|a| a.2 == 0) => {
-            let both = inner
-                .region
-                .axes
-                .iter()
-                .zip(&region.axes)
-                .map(|(i, o)| ((i.0 as isize + o.0 as isize * i.1) as usize, i.1 * o.1, o.2));
-            let (axes, source) = (both.collect(), step.args[0]);
-            Some(w.push(Slice { region: Region { axes } }, &[source]))
-        }
-        Op::SliceAssign(inner) if inner.region == *region => Some(step.args[1]),
-        _ => None,
-    }
 }
 
 fn summed(w: &mut Rewrite, x: Ref, axes: &Axes, step: &Step) -> Option<Ref> {

@@ -8,9 +8,10 @@ use super::pipeline::Target;
 use super::{Options, constant, dce};
 use crate::dtype::Scalar;
 use crate::graph::{Builder, Graph, Ref, Step, effort};
-use crate::ops::{Op, Region, Slice, SliceAssign};
+use crate::ops::{Aval, AxisMap, Movement, Op, Region, Slice, SliceAssign};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+use smallvec::SmallVec;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::panic::Location;
@@ -125,32 +126,37 @@ impl Kind {
         if aval.shape.is_empty() || aval.shape.numel() == 0 || matches!(step.op, Op::Block(_)) {
             return Kind::Other;
         }
-        let operand = |k: usize| graph.aval(step.args[k]);
-        match &step.op {
-            Op::Slice(s) => {
-                along(&s.region, &operand(0).shape).map_or(Kind::Other, |rows| Kind::From(rows.start))
-            }
-            Op::SliceAssign(s) => along(&s.region, &aval.shape).map_or(Kind::Other, Kind::Replaced),
-            Op::Concat(c) if c.axis == 0 => Kind::Joined,
-            // Operations on integers may fail, and are to fail wherever they did.
-            op if op.elementwise() => {
-                let fits = |k: usize| operand(k).shape == aval.shape && !operand(k).dtype.is_int();
-                if (0..step.args.len()).all(fits) { Kind::Each } else { Kind::Other }
-            }
-            _ => Kind::Other,
+        let operands: SmallVec<[Aval; 2]> = step.args.iter().map(|&a| graph.aval(a)).collect();
+        // Operations on integers may fail, and are to fail wherever they did.
+        if step.op.elementwise() {
+            let fits = |a: &Aval| a.shape == aval.shape && !a.dtype.is_int();
+            return if operands.iter().all(fits) { Kind::Each } else { Kind::Other };
         }
+        let shapes: SmallVec<[&[usize]; 2]> = operands.iter().map(|a| &*a.shape).collect();
+        let whole_rows = |k: usize| rows_of(step, &shapes, k);
+        let kind = match step.op.movement() {
+            Some(Movement::View) => whole_rows(0).map(|map| Kind::From(map.start as usize)),
+            Some(Movement::Over) => whole_rows(1).map(|map| Kind::Replaced(map.inside.0..map.inside.1)),
+            Some(Movement::Joined) => {
+                (0..operands.len()).all(|k| whole_rows(k).is_some()).then_some(Kind::Joined)
+            }
+            None => None,
+        };
+        kind.unwrap_or(Kind::Other)
     }
+}
+
+/// Where the rows of an operand come to lie in the result, if they stay whole and in their order.
+fn rows_of(step: &Step, shapes: &[&[usize]], operand: usize) -> Option<AxisMap> {
+    let map = |axis: usize| step.op.axis_map(shapes, operand, axis);
+    let (shape, rank) = (shapes[operand], step.avals[0].shape.len());
+    let whole = |axis: usize| map(axis).is_some_and(|m| m.is_whole(axis, shape[axis]));
+    let rest = shape.len() == rank && (1..rank).all(whole);
+    map(0).filter(|m| rest && m.of == Some(0) && m.step == 1)
 }
 
 fn rows(graph: &Graph, at: Ref) -> usize {
     graph.aval(at).shape.first().copied().unwrap_or(1)
-}
-
-/// The rows that a region is, if it is whole rows in their order.
-fn along(region: &Region, shape: &[usize]) -> Option<Rows> {
-    let (&(start, step, n), others) = region.axes.split_first()?;
-    let full = others.iter().zip(&shape[1..]).all(|(&axis, &len)| axis == (0, 1, len));
-    (full && (step == 1 || n == 1)).then_some(start..start + n)
 }
 
 /// Rows as a region of a shape.

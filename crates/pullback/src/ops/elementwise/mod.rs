@@ -256,12 +256,16 @@ impl Primitive for StopGradient {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        look(self, &x[0], out);
+        eval_view(self, &x[0], out);
         Ok(())
     }
 
     fn elementwise(&self) -> bool {
         true
+    }
+
+    fn axis_map(&self, x: &[&[usize]], _: usize, axis: usize) -> Option<AxisMap> {
+        Some(AxisMap::along(axis, x[0][axis]))
     }
 
     fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {
@@ -302,12 +306,16 @@ impl Primitive for Identity {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        look(self, &x[0], out);
+        eval_view(self, &x[0], out);
         Ok(())
     }
 
     fn elementwise(&self) -> bool {
         true
+    }
+
+    fn axis_map(&self, x: &[&[usize]], _: usize, axis: usize) -> Option<AxisMap> {
+        Some(AxisMap::along(axis, x[0][axis]))
     }
 
     fn view(&self, _: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> {

@@ -7,7 +7,8 @@ use super::layout::Level;
 use super::lower::Reach;
 use super::{AnyCode, Real};
 use crate::graph::fault::{Fault, planted};
-use crate::graph::operands::{Axis, Exact};
+use crate::graph::operands::Exact;
+use crate::ops::AxisMap;
 use crate::ops::Reduction;
 
 /// A program, with the fault that there is.
@@ -98,7 +99,7 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
         }
         Fault::TransposedInput => {
             for load in &mut code.loads {
-                let plain = |a: &Axis| a.of.is_some() && a.start == 0 && a.step == 1 && a.is_full();
+                let plain = |a: &AxisMap| a.of.is_some() && a.start == 0 && a.step == 1 && a.is_full();
                 let axes = &mut load.view.axes;
                 let equal = |k: &usize| {
                     let (a, b) = (&axes[*k - 1], &axes[*k]);
