@@ -233,6 +233,10 @@ fn drawing(arrows: &BTreeMap<(usize, usize), String>) -> String {
 
 fn read() -> BTreeMap<(usize, usize), String> {
     let exports = exports(&fs::read_to_string(sources().join("lib.rs")).unwrap());
+    for module in ROOMS.iter().flat_map(|(_, modules)| *modules) {
+        let there = sources().join(module).is_dir() || sources().join(module).with_extension("rs").is_file();
+        assert!(there, "there is no module {module}; take it from the list");
+    }
     let all = files();
     assert!(all.len() > 150, "there are {} files", all.len());
     arrows(&all, &exports)

@@ -3,6 +3,7 @@
 mod body;
 mod build;
 mod call;
+pub(crate) mod constant;
 pub(crate) mod control;
 pub(crate) mod effort;
 mod export;

@@ -7,7 +7,6 @@ use super::{Graph, Ref, Step, effort};
 use crate::DType;
 use crate::ops::{AxisMap, Movement};
 use crate::shape::Shape;
-use crate::tensor::Data;
 use smallvec::SmallVec;
 
 /// A number that is equal to itself alone, to the bit.
@@ -226,16 +225,9 @@ fn moved_operand(graph: &Graph, step: &Step) -> Option<Moved> {
     (mapped && !shapes[operand].contains(&0)).then_some(Moved { operand, fill: Some(fill) })
 }
 
-/// The number that a constant repeats.
+/// The [number](Graph::number) that a constant of a type that can be fused repeats.
 pub(crate) fn repeated(graph: &Graph, at: Ref) -> Option<f64> {
-    let Ref::Const(k) = at else { return None };
-    let value = graph.consts[k].value();
-    match (value.data, value.dtype) {
-        (Data::Splat(_), DType::F32) => value.splat::<f32>().map(f64::from),
-        (Data::Splat(_), DType::F64) => value.splat::<f64>(),
-        (Data::Splat(_), DType::Bool) => value.splat::<u8>().map(f64::from),
-        _ => None,
-    }
+    graph.number(at).filter(|_| matches!(graph.dtype(at), DType::F32 | DType::F64 | DType::Bool))
 }
 
 /// The operand of which a step only says how it is read: that of a view, or what is padded.

@@ -102,7 +102,7 @@ map3! {
     /// `a b - c`.
     MulSub(a, b, c) = fma::<F, I>(a, b, -c);
     /// `c - a b`.
-    MulFrom(a, b, c) = fma::<F, I>(-a, b, c);
+    NegMulAdd(a, b, c) = fma::<F, I>(-a, b, c);
     /// `gate(a, b) + c`.
     GateAdd(a, b, c) = {
         let sum = fma::<F, I>(a, b, c);

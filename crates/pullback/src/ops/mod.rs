@@ -203,7 +203,7 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     }
 
     /// Whether nothing is differentiated through it.
-    fn severs(&self) -> bool {
+    fn stops_gradient(&self) -> bool {
         false
     }
 
@@ -284,8 +284,8 @@ macro_rules! primitives {
             }
             /// How many inputs it takes; `None` for one or more.
             pub fn arity(&self) -> Option<usize> { match self { $(Op::$P(_) => $P::ARITY,)* _ => None } }
-            pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => several() } }
-            pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => several() } }
+            pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => block_only() } }
+            pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => block_only() } }
             pub fn is_view(&self) -> bool { match self { $(Op::$P(_) => $P::VIEW,)* _ => false } }
             pub fn movement(&self) -> Option<Movement> { match self { $(Op::$P(p) => p.movement(),)* _ => None } }
             pub fn axis_map(&self, x: &[&[usize]], k: usize, axis: usize) -> Option<AxisMap> { match self { $(Op::$P(p) => p.axis_map(x, k, axis),)* _ => None } }
@@ -294,18 +294,18 @@ macro_rules! primitives {
             pub fn is_contraction(&self) -> bool { match self { $(Op::$P(_) => $P::CONTRACTION,)* _ => false } }
             pub fn is_rowwise(&self) -> bool { match self { $(Op::$P(_) => $P::ROWWISE,)* _ => false } }
             pub fn joined_name(&self) -> Option<&'static str> { match self { $(Op::$P(_) => $P::JOINED,)* _ => None } }
-            pub fn in_rows(&self, x: &[Value], f: &mut dyn FnMut(RowKernel)) { match self { $(Op::$P(p) => p.in_rows(x, f),)* _ => several() } }
+            pub fn in_rows(&self, x: &[Value], f: &mut dyn FnMut(RowKernel)) { match self { $(Op::$P(p) => p.in_rows(x, f),)* _ => block_only() } }
             pub fn reduction(&self) -> Option<(Reduction, &[usize])> { match self { $(Op::$P(p) => p.reduction(),)* _ => None } }
-            pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => several() } }
+            pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => block_only() } }
             pub fn formula(&self, x: &[Tensor]) -> Option<Tensor> { match self { $(Op::$P(p) => p.formula(x),)* _ => None } }
-            pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => several() } }
-            pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => several() } }
+            pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => block_only() } }
+            pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => block_only() } }
             pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }
-            fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => several() } }
-            pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => several() } }
+            fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => block_only() } }
+            pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => block_only() } }
             pub fn commutes(&self) -> bool { match self { $(Op::$P(p) => p.commutes(),)* _ => false } }
-            pub fn severs(&self) -> bool { match self { $(Op::$P(p) => p.severs(),)* _ => false } }
-            fn batch_rule(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => several() } }
+            pub fn stops_gradient(&self) -> bool { match self { $(Op::$P(p) => p.stops_gradient(),)* _ => false } }
+            fn batch_rule(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => block_only() } }
             /// The samples of every operation.
             #[cfg(test)]
             pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $(all.extend($P::samples());)* all }
@@ -314,7 +314,7 @@ macro_rules! primitives {
 }
 
 /// Blocks have their own way through `bind_block`.
-fn several() -> ! {
+fn block_only() -> ! {
     unreachable!("an operation of several outputs is not bound like one of a single output")
 }
 

@@ -1,8 +1,8 @@
 //! Common subexpressions: equal operations on equal operands are done once, equal constants are one.
 
 use super::Options;
-use super::constant;
 use super::rewrite::{Refs, rewrite_all};
+use crate::graph::constant;
 use crate::graph::{Body, Graph, Ref, Step};
 use crate::ops::Op;
 use crate::shape::Shape;

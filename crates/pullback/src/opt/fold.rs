@@ -1,8 +1,8 @@
 //! Constant folding: what depends on literals alone is computed now.
 
 use super::Options;
-use super::constant::{self, SMALL};
 use super::rewrite::rewrite;
+use crate::graph::constant::{self, SMALL};
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Op;
 use crate::shape::Shape;

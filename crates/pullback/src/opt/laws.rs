@@ -75,7 +75,7 @@ pub(crate) fn fused(graph: &Graph) -> Graph {
 fn each_pass() -> impl Iterator<Item = (&'static str, Rewriting, bool)> {
     PASSES.iter().map(|p| {
         let run = move |g: &Graph| run_pass(p, g, &Options::default(), 0);
-        (p.name, Box::new(run) as Rewriting, p.name != "layout")
+        (p.name, Box::new(run) as Rewriting, p.name != "moves")
     })
 }
 
@@ -183,7 +183,7 @@ fn gradient_of(
 ) -> (Vec<Tensor>, Option<Graph>) {
     let floats: Vec<Tensor> = x.iter().filter(|t| t.dtype().is_float()).cloned().collect();
     let y = run(x);
-    if floats.is_empty() || !y[0].dtype().is_float() || s.op.severs() {
+    if floats.is_empty() || !y[0].dtype().is_float() || s.op.stops_gradient() {
         return (floats, None);
     }
     let all = |given: &[Tensor]| {

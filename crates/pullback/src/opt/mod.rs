@@ -3,15 +3,14 @@
 //! Each pass is a function of a graph, runs inside of loops, branches and calls too, and is checked by the verifier in debug builds.
 //! All of them stand in one [list](pipeline), with the stage that they run in.
 
-mod constant;
 mod cse;
 mod dce;
 mod fold;
 mod fuse;
 mod hoist;
 mod inline;
-mod layout;
 mod measure;
+mod moves;
 mod narrow;
 mod pipeline;
 mod remat;

@@ -5,8 +5,8 @@
 //! Rows are those of the first axis. Values are the same to the bit.
 
 use super::pipeline::Target;
-use super::{Options, constant, dce};
-use crate::dtype::Scalar;
+use super::{Options, dce};
+use crate::graph::constant;
 use crate::graph::{Builder, Graph, Ref, Step, effort};
 use crate::ops::{Aval, AxisMap, Movement, Op, Region, Slice, SliceAssign};
 use crate::shape::Shape;
@@ -201,11 +201,11 @@ fn nonzero_rows(graph: &Graph, kinds: &[Kind]) -> Vec<Rows> {
         let all = 0..rows(graph, Ref::Step(k, 0));
         let of = |n: usize| match step.args[n] {
             Ref::Step(k, 0) => found[k].clone(),
-            Ref::Const(k) if number(graph, Ref::Const(k)).is_some_and(|v| v.to_bits() == 0) => 0..0,
+            constant @ Ref::Const(_) if graph.number(constant).is_some_and(|v| v.to_bits() == 0) => 0..0,
             Ref::Const(k) => few[k].clone().unwrap_or(0..rows(graph, Ref::Const(k))),
             other => 0..rows(graph, other),
         };
-        let positive = |n: usize| number(graph, step.args[n]).is_some_and(|v| v > 0.0 && v.is_finite());
+        let positive = |n: usize| graph.number(step.args[n]).is_some_and(|v| v > 0.0 && v.is_finite());
         found.push(match (kind, &step.op) {
             (Kind::Each, Op::Gate(_)) => of(0),
             (Kind::Each, Op::Add(_) | Op::Sub(_)) => hull(of(0), of(1)),
@@ -228,15 +228,6 @@ fn nonzero_rows(graph: &Graph, kinds: &[Kind]) -> Vec<Rows> {
         });
     }
     found
-}
-
-/// The repeated number that a float is.
-fn number(graph: &Graph, at: Ref) -> Option<f64> {
-    let Ref::Const(k) = at else { return None };
-    match constant::splat(&graph.consts[k])? {
-        Scalar::F64(v) => Some(v),
-        _ => None,
-    }
 }
 
 /// The rows of each result that are to be computed, if any: those that are read and not zeros, or all where that would not be worth it.

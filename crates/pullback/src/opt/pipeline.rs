@@ -4,7 +4,7 @@
 use super::fuse::{self, Fusion};
 use super::report::Report;
 use super::{
-    Options, cse, dce, fold, hoist, inline, layout, measure, narrow, remat, share, simplify, strength, trim,
+    Options, cse, dce, fold, hoist, inline, measure, moves, narrow, remat, share, simplify, strength, trim,
     unroll,
 };
 use crate::graph::{Body, Graph, Step};
@@ -47,8 +47,8 @@ pub(super) const PASSES: &[Pass] = &[
     pass("fold", "constants computed", Optimise(fold::fold)),
     pass("simplify", "operations that change nothing left out", Optimise(simplify::simplify)),
     pass("strength", "divisions and powers made cheaper", Optimise(strength::strength)),
-    pass("layout", "moves of elements joined or left out", Optimise(layout::layout)),
-    pass("shrink", "values computed before they are repeated or moved", Optimise(layout::shrink)),
+    pass("moves", "moves of elements joined or left out", Optimise(moves::moves)),
+    pass("shrink", "values computed before they are repeated or moved", Optimise(moves::shrink)),
     pass("cse", "equal values computed once", Optimise(cse::cse)),
     pass("hoist", "work taken out of loops", Optimise(hoist::hoist)),
     pass("trim", "unused inputs, outputs and states dropped", Optimise(trim::trim)),

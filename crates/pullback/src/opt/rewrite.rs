@@ -1,9 +1,9 @@
 //! Writing a graph anew, operation by operation: what most passes are made of.
 
-use super::constant;
 use super::measure::use_counts;
 use super::pipeline::has_blocks;
 use crate::dtype::Scalar;
+use crate::graph::constant;
 use crate::graph::{Body, Builder, Graph, Ref, Step, effort};
 use crate::ops::{Aval, Op};
 use crate::shape::Shape;
@@ -107,10 +107,7 @@ impl Rewrite {
 
     /// The number that is repeated over the whole of a constant.
     pub fn splat(&self, at: Ref) -> Option<f64> {
-        match at {
-            Ref::Const(k) => constant::splat(&self.out.graph().consts[k]).map(Scalar::to_f64),
-            _ => None,
-        }
+        self.out.graph().number(at)
     }
 
     /// A number repeated over a type.

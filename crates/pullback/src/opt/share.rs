@@ -1,13 +1,14 @@
 //! Functions written out where most of their work is done anyway: `gelu(x)`, whose derivative needs the same error function, `x sigmoid(x)`,
 //! or `a ln(b)` beside the logarithm.
 
+use super::Options;
 use super::cse::{cse, operands, same_op};
 use super::fuse::fuse;
 use super::inline::spliced;
 use super::measure::{peak, work};
 use super::pipeline::Target;
 use super::rewrite::rewrite;
-use super::{Options, constant};
+use crate::graph::constant;
 use crate::graph::{Graph, Ref, Step, trace_leaves};
 use crate::shape::Shape;
 use smallvec::SmallVec;

@@ -7,6 +7,7 @@
 use super::Options;
 use super::rewrite::{Rewrite, rewrite};
 use crate::DType;
+use crate::graph::constant::{is_moderate, is_power_of_two};
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Compare;
 use crate::ops::{
@@ -148,7 +149,7 @@ fn product(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
         }
         if let Some((a, d)) = scaled(w, a)
             && (options.fast_math || (grows(c) && grows(d)))
-            && fits(c * d, like.dtype)
+            && is_moderate(c * d, like.dtype)
         {
             let c = w.number(c * d, &like);
             return Some(w.push(Mul, &[a, c]));
@@ -164,16 +165,6 @@ fn product(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
 /// Powers of two that are not less than one. A product with one is exact unless it overflows, so that two in a row are as one.
 fn grows(c: f64) -> bool {
     is_power_of_two(c) && c.abs() >= 1.0
-}
-
-/// Whether a number is far from the ends of a type's range.
-pub(super) fn fits(c: f64, dtype: DType) -> bool {
-    let most: f64 = if dtype == DType::F16 { 1e4 } else { 1e30 };
-    (most.recip()..=most).contains(&c.abs())
-}
-
-pub(super) fn is_power_of_two(c: f64) -> bool {
-    c.is_normal() && c.to_bits() & ((1 << 52) - 1) == 0
 }
 
 fn quotient(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {

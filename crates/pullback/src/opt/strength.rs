@@ -5,7 +5,7 @@
 
 use super::Options;
 use super::rewrite::{Rewrite, rewrite};
-use super::simplify::{fits, is_power_of_two};
+use crate::graph::constant::{is_moderate, is_power_of_two};
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::{Broadcast, Mul, Op, Recip, Rsqrt, Sqrt, Square};
 
@@ -25,7 +25,7 @@ fn quotient(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
     let like = w.aval(b);
     if let Some(c) = w.splat(b) {
         let near = is_power_of_two(c) || options.fast_math;
-        if near && fits(c, like.dtype) {
+        if near && is_moderate(c, like.dtype) {
             let inverse = w.number(1.0 / c, &like);
             return Some(w.push(Mul, &[a, inverse]));
         }

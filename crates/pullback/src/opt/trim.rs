@@ -2,8 +2,8 @@
 //! states that do not change or do not matter.
 
 use super::Options;
-use super::constant;
 use super::rewrite::{NOWHERE, Refs, Rewrite, rewrite_blocks};
+use crate::graph::constant;
 use crate::graph::{Body, Builder, Call, Cond, Graph, Ref, Scan, Step};
 use crate::ops::Aval;
 use crate::tensor::Tensor;

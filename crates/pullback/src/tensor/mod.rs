@@ -170,7 +170,7 @@ fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
     };
     let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
     let primal = bind_at(op.clone(), &primals.iter().collect::<Vec<_>>(), caller())?;
-    if !primal.dtype().is_float() || op.severs() || tangents.iter().all(Option::is_none) {
+    if !primal.dtype().is_float() || op.stops_gradient() || tangents.iter().all(Option::is_none) {
         return Ok(Data::Dual(Box::new(Dual { level, tangent: primal.zeros_like(), primal })));
     }
     let needs: Small<bool> = tangents.iter().map(Option::is_some).collect();
@@ -212,7 +212,7 @@ fn one_by_one(op: &Op, lanes: &[Lane], n: usize) -> Result<Tensor> {
 /// Notes how a result was made, if it depends on a live transform newer than the frame it was computed in.
 #[inline(always)]
 fn record(node: &mut Fresh, op: Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) {
-    if node.dtype.is_float() && !op.severs() {
+    if node.dtype.is_float() && !op.stops_gradient() {
         inputs.iter().for_each(|t| node.deps.join(&t.node().deps, frame));
     }
     if node.deps.is_empty() {

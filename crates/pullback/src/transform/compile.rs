@@ -17,7 +17,7 @@ use crate::opt::{Options, traced};
 use crate::tape::{detects_anomaly, outside_of_scopes};
 use crate::tensor::Tensor;
 use cache::{Cache, Entry, Signature};
-use run::Compiled as Block;
+use run::CompiledGraph;
 use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -305,7 +305,11 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let (graph, captured) = graph.lift_large();
         let donated = donated(x, &self.donated)?;
         let structure = structure.expect("the function was traced");
-        Ok(Entry { block: Block::new(graph, Some(done), &donated, &self.options)?, captured, structure })
+        Ok(Entry {
+            block: CompiledGraph::new(graph, Some(done), &donated, &self.options)?,
+            captured,
+            structure,
+        })
     }
 }
 

@@ -272,7 +272,7 @@ fn unrolled(graph: &Graph, inputs: &[Rc<Series>]) -> Result<Unrolled> {
     };
     for Step { op, args, avals, location } in &graph.steps {
         let args: Vec<Rc<Series>> = args.iter().map(|&a| find(a, &steps)).collect();
-        let moves = !op.severs() && args.iter().any(|a| a.varies && a.aval.dtype.is_float());
+        let moves = !op.stops_gradient() && args.iter().any(|a| a.varies && a.aval.dtype.is_float());
         let call = Rc::new(Applied {
             op: op.clone(),
             args,

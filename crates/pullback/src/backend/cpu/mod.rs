@@ -36,11 +36,11 @@ pub(crate) struct Cpu;
 
 impl Fusion for Cpu {
     fn can_join(&self, graph: &Graph, step: usize) -> bool {
-        fused::layout::is_member(graph, step)
+        fused::space::is_member(graph, step)
     }
 
     fn is_group(&self, graph: &Graph, operands: &Operands, members: &[usize]) -> bool {
-        fused::layout::layout(graph, operands, members).is_some()
+        fused::space::of(graph, operands, members).is_some()
     }
 }
 

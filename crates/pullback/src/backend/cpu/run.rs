@@ -1,7 +1,7 @@
 //! Running a plan: kernels in order, over memory that is leased for the run.
 
 use super::Plan;
-use super::storage::Place;
+use super::storage::Placement;
 use super::work::{Kernel, Work};
 use crate::dtype::with_stored;
 use crate::error::{Error, Result};
@@ -78,7 +78,7 @@ impl Plan {
     pub(super) fn give_back(&self, mut frame: Frame) {
         self.storage.rest.iter().for_each(|&r| frame.values[r] = Data::Gone);
         let mut frames = self.frames.lock().unwrap_or_else(|e| e.into_inner());
-        if frames.len() < KEPT {
+        if frames.len() < MAX_FRAMES {
             frames.push(frame);
         }
     }
@@ -133,7 +133,7 @@ impl Plan {
     /// The register that an output is as it is, with its memory.
     fn made(&self, output: usize) -> Option<usize> {
         match self.program.outputs[output].root {
-            Root::Register(r) if self.storage.places[r] == Place::Output(Some(output)) => Some(r),
+            Root::Register(r) if self.storage.places[r] == Placement::Output(Some(output)) => Some(r),
             _ => None,
         }
     }
@@ -251,15 +251,15 @@ impl Plan {
     /// Memory for a register.
     fn memory(&self, r: usize, frame: &mut Frame, given: &mut [Option<Memory>]) -> Option<Memory> {
         match self.storage.places[r] {
-            Place::Slot(s) => frame.slots[s].take().map(|buffer| Memory { buffer, offset: 0 }),
-            Place::Output(Some(k)) if given.get(k).is_some_and(Option::is_some) => given[k].take(),
-            Place::Output(_) => {
+            Placement::Slot(s) => frame.slots[s].take().map(|buffer| Memory { buffer, offset: 0 }),
+            Placement::Output(Some(k)) if given.get(k).is_some_and(Option::is_some) => given[k].take(),
+            Placement::Output(_) => {
                 match std::mem::replace(&mut frame.values[self.storage.after[r]?], Data::Gone) {
                     Data::Strided(s) => Some(Memory { buffer: s.buffer, offset: s.offset }),
                     _ => None,
                 }
             }
-            Place::Foreign => None,
+            Placement::Foreign => None,
         }
     }
 
@@ -275,8 +275,8 @@ impl Plan {
         frame.values[r] = data;
         if let Some(memory) = unused {
             match self.storage.places[r] {
-                Place::Slot(s) => frame.slots[s] = Some(memory.buffer),
-                Place::Output(Some(k)) if k < given.len() => given[k] = Some(memory),
+                Placement::Slot(s) => frame.slots[s] = Some(memory.buffer),
+                Placement::Output(Some(k)) if k < given.len() => given[k] = Some(memory),
                 _ => {}
             }
         }
@@ -286,7 +286,7 @@ impl Plan {
     fn free(&self, r: usize, frame: &mut Frame) {
         let data = std::mem::replace(&mut frame.values[r], Data::Gone);
         // Where the slot still has its memory, the value is a view of something else.
-        if let (Place::Slot(s), Data::Strided(mut own)) = (self.storage.places[r], data)
+        if let (Placement::Slot(s), Data::Strided(mut own)) = (self.storage.places[r], data)
             && frame.slots[s].is_none()
         {
             own.buffer.poison();
@@ -324,7 +324,7 @@ impl Plan {
 }
 
 /// How many frames a plan keeps: for so many threads that run it at once, again and again.
-const KEPT: usize = 8;
+const MAX_FRAMES: usize = 8;
 
 /// Whether the elements lie in row-major order without gaps, or are one repeated.
 pub(super) fn is_packed(x: &Value) -> bool {

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, HashSet};
 
 /// Where a register's memory comes from.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Place {
+pub(super) enum Placement {
     /// Memory of the plan.
     Slot(usize),
     /// It becomes a part of an output, of this one if it is that output as it is.
@@ -21,7 +21,7 @@ pub(super) enum Place {
 /// The memory of a program whose kernels stand in order.
 pub(super) struct Storage {
     /// Of each register.
-    pub places: Vec<Place>,
+    pub places: Vec<Placement>,
     /// The sizes of the slots in bytes.
     pub slots: Vec<usize>,
     /// Of each kernel, the operands whose memory its results take: the operand, and the register of the result.
@@ -43,7 +43,7 @@ struct Group {
 }
 
 /// How many slots are tried for a value, so that the time of planning grows no faster than the graph.
-const LOOKS: usize = 256;
+const MAX_TRIED: usize = 256;
 
 impl Storage {
     /// Outputs from `given` on have memory of their own to go to.
@@ -93,7 +93,7 @@ impl Storage {
         }
         groups.retain(|g| !g.members.is_empty());
 
-        let mut places = vec![Place::Foreign; n];
+        let mut places = vec![Placement::Foreign; n];
         let mut after = vec![None; n];
         let mut spare: Vec<usize> = (0..donated).filter(|&r| !escaping[r]).collect();
         groups.iter().filter(|g| g.members.len() > 1).for_each(|g| spare.retain(|&r| r != g.members[0]));
@@ -107,7 +107,7 @@ impl Storage {
             let (first, last) = (group.members[0], group.members[group.members.len() - 1]);
             if first < donated || foreign[first] {
                 if escaping[last] && last >= donated {
-                    places[last] = Place::Output(direct[last]);
+                    places[last] = Placement::Output(direct[last]);
                 }
                 continue;
             }
@@ -115,7 +115,7 @@ impl Storage {
                 shared.push(group);
                 continue;
             }
-            group.members.iter().for_each(|&r| places[r] = Place::Output(direct[last]));
+            group.members.iter().for_each(|&r| places[r] = Placement::Output(direct[last]));
             let fits = |&r: &usize| live.spans[r].1 < group.span.0 && live.bytes[r] == live.bytes[first];
             match spare.iter().position(fits) {
                 Some(k) => after[first] = Some(spare.swap_remove(k)),
@@ -134,7 +134,7 @@ impl Storage {
                 Some((_, &before)) => (before < start).then_some(before + 1),
                 None => Some(0),
             };
-            let last = slots.len().saturating_sub(LOOKS);
+            let last = slots.len().saturating_sub(MAX_TRIED);
             let found = (last..slots.len()).filter_map(|s| Some((s, free(&slots[s].1)?)));
             let found = found.min_by_key(|&(s, before)| (slots[s].0, Reverse(before))).map(|(s, _)| s);
             let slot = found.unwrap_or_else(|| {
@@ -142,7 +142,7 @@ impl Storage {
                 slots.len() - 1
             });
             slots[slot].1.insert(start, end);
-            group.members.iter().for_each(|&r| places[r] = Place::Slot(slot));
+            group.members.iter().for_each(|&r| places[r] = Placement::Slot(slot));
         }
 
         let mut frees = vec![Vec::new(); program.kernels.len()];

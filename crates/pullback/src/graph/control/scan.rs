@@ -112,14 +112,14 @@ impl Loop {
         (state, stacked, shared)
     }
 
-    /// Runs the steps, and tells `look` every state with the number of steps before it.
-    fn run(&self, x: &[Tensor], mut look: impl FnMut(usize, &[Tensor])) -> Result<Vec<Tensor>> {
+    /// Runs the steps, and hands every state to `visit`, with the number of steps before it.
+    fn run(&self, x: &[Tensor], mut visit: impl FnMut(usize, &[Tensor])) -> Result<Vec<Tensor>> {
         let (state, stacked, shared) = self.split(x);
         let slices = Slices::new(&stacked.iter().collect::<Vec<_>>())?;
         let mut state = state.to_vec();
         let mut rows: Vec<Vec<Tensor>> = Vec::new();
         for (k, at) in self.range.clone().enumerate() {
-            look(k, &state);
+            visit(k, &state);
             let mut next = self.body.step(&state, &slices.at(at), shared)?;
             let ys = next.split_off(state.len());
             if self.stacks {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 pub(super) fn pullback(of: &Loop, at: &BlockAt, gs: &[Option<Tensor>]) -> Result<Vec<(Link, Tensor)>> {
     let (x, n) = (at.x(), of.range.len());
     let (state, stacked, shared) = of.split(&x);
-    let step = Step::new(of, at, gs);
+    let step = StepPullback::new(of, at, gs);
     let name = "scan";
 
     let history: Arc<dyn LoopStep> = Arc::new(History::new(of.body.clone()));
@@ -104,7 +104,7 @@ impl LoopStep for History {
 }
 
 /// The pullback of one step: which of the inputs, and of the outputs, have cotangents.
-struct Step<'a> {
+struct StepPullback<'a> {
     of: &'a Loop,
     /// Whether it is that of `backward`.
     ambient: bool,
@@ -114,14 +114,14 @@ struct Step<'a> {
     rows: Vec<usize>,
 }
 
-impl<'a> Step<'a> {
-    fn new(of: &'a Loop, at: &BlockAt, gs: &[Option<Tensor>]) -> Step<'a> {
+impl<'a> StepPullback<'a> {
+    fn new(of: &'a Loop, at: &BlockAt, gs: &[Option<Tensor>]) -> StepPullback<'a> {
         let (state, stacked, shared) = of.split(at.inputs);
         let which = |wanted: &dyn Fn(usize) -> bool, n: usize| (0..n).filter(|&k| wanted(k)).collect();
         // A state gets its cotangent from the next one even if the first of all needs none.
         let float = |k: usize| state[k].node().dtype.is_float();
         let needed = |i: &crate::tape::Input| i.node().dtype.is_float() && i.node().deps.contains(at.level);
-        Step {
+        StepPullback {
             of,
             ambient: is_ambient(at.level),
             states: which(&float, state.len()),

@@ -280,7 +280,7 @@ impl Primitive for StopGradient {
         Uses::NOTHING
     }
 
-    fn severs(&self) -> bool {
+    fn stops_gradient(&self) -> bool {
         true
     }
 

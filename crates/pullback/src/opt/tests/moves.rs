@@ -6,7 +6,7 @@ use super::{X, check};
 fn moves_join_and_cancel() {
     let m = "x0: f64[2, 3]";
     check(
-        "layout",
+        "moves",
         m,
         &[
             "%0 = permute(x0) {perm: [1, 0]} : f64[3, 2]",
@@ -16,13 +16,13 @@ fn moves_join_and_cancel() {
         &["return x0"],
     );
     check(
-        "layout",
+        "moves",
         m,
         &["%0 = reshape(x0) {to: [6]} : f64[6]", "%1 = reshape(%0) {to: [3, 2]} : f64[3, 2]", "return %1"],
         &["%0 = reshape(x0) {to: [3, 2]} : f64[3, 2]", "return %0"],
     );
     check(
-        "layout",
+        "moves",
         "x0: f64[3]",
         &[
             "%0 = reshape(x0) {to: [1, 3]} : f64[1, 3]",
@@ -32,7 +32,7 @@ fn moves_join_and_cancel() {
         &["%0 = broadcast_to(x0) {to: [2, 3]} : f64[2, 3]", "return %0"],
     );
     check(
-        "layout",
+        "moves",
         "x0: f64[9]",
         &[
             "%0 = slice(x0) {region: [[8, -2, 4]]} : f64[4]",
@@ -52,9 +52,9 @@ fn a_copy_is_not_made_twice() {
         "%2 = reshape(%1) {to: [2, 3]} : f64[2, 3]",
         "return %1, %2",
     ];
-    check("layout", "x0: f64[2, 3]", &both, &both);
+    check("moves", "x0: f64[2, 3]", &both, &both);
     let one = ["%1 = reshape(%0) {to: [2, 3]} : f64[2, 3]", "return %1"];
-    check("layout", "x0: f64[2, 3]", &[&both[..3], &["return %2"]].concat(), &[&both[..1], &one].concat());
+    check("moves", "x0: f64[2, 3]", &[&both[..3], &["return %2"]].concat(), &[&both[..1], &one].concat());
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn what_is_needed_in_another_order_is_computed_in_it() {
 #[test]
 fn a_transpose_of_a_product_of_transposes_vanishes() {
     check(
-        "layout",
+        "moves",
         "x0: f64[2, 3], x1: f64[3, 4]",
         &[
             "%0 = permute(x0) {perm: [1, 0]} : f64[3, 2]",
@@ -116,13 +116,13 @@ fn a_transpose_of_a_product_of_transposes_vanishes() {
     // Next to a product a transpose is free: it stays.
     let text =
         ["%0 = permute(x0) {perm: [1, 0]} : f64[3, 2]", "%1 = matmul(%0, x0) : f64[3, 3]", "return %1"];
-    check("layout", "x0: f64[2, 3]", &text, &text);
+    check("moves", "x0: f64[2, 3]", &text, &text);
 }
 
 #[test]
 fn an_operation_between_transposes() {
     check(
-        "layout",
+        "moves",
         "x0: f64[2, 3]",
         &[
             "%0 = permute(x0) {perm: [1, 0]} : f64[3, 2]",
@@ -137,7 +137,7 @@ fn an_operation_between_transposes() {
 #[test]
 fn small_before_it_is_repeated() {
     check(
-        "layout",
+        "moves",
         "x0: f64[3]",
         &[
             "c0 = constant 2.0 : f64[5, 3]",
@@ -158,7 +158,7 @@ fn small_before_it_is_repeated() {
 fn small_even_where_the_repeated_operand_is_needed() {
     let text =
         ["%0 = broadcast_to(x0) {to: [5, 3]} : f64[5, 3]", "%1 = exp(%0) : f64[5, 3]", "return %0, %1"];
-    check("layout", X, &text, &text);
+    check("moves", X, &text, &text);
     check(
         "shrink",
         X,
@@ -175,13 +175,13 @@ fn small_even_where_the_repeated_operand_is_needed() {
 #[test]
 fn sums_of_repeated_elements_and_of_sums() {
     check(
-        "layout",
+        "moves",
         "x0: f64[3]",
         &["%0 = broadcast_to(x0) {to: [5, 3]} : f64[5, 3]", "%1 = sum(%0) {axes: [0]} : f64[3]", "return %1"],
         &["c0 = constant 5.0 : f64[3]", "%0 = mul(x0, c0) : f64[3]", "return %0"],
     );
     check(
-        "layout",
+        "moves",
         "x0: f64[2, 3, 4]",
         &["%0 = sum(x0) {axes: [1]} : f64[2, 4]", "%1 = sum(%0) {axes: [1]} : f64[2]", "return %1"],
         &["%0 = sum(x0) {axes: [1, 2]} : f64[2]", "return %0"],

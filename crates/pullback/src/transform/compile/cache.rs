@@ -1,6 +1,6 @@
 //! What a compiled function keeps: a graph for each signature of its inputs.
 
-use super::run::Compiled;
+use super::run::CompiledGraph;
 use crate::DType;
 use crate::error::{Result, err};
 use crate::ops::Aval;
@@ -69,7 +69,7 @@ impl Signature {
 
 /// A traced function.
 pub(super) struct Entry<Y> {
-    pub block: Arc<Compiled>,
+    pub block: Arc<CompiledGraph>,
     /// The tensors that it captured: the last inputs of the graph.
     pub captured: Vec<Tensor>,
     /// A result, for its structure.

@@ -1,6 +1,6 @@
 //! A graph that is ready to run, and can be saved.
 
-use super::run::Compiled;
+use super::run::CompiledGraph;
 use crate::backend::Profile;
 use crate::error::{Result, Within};
 use crate::graph::{Graph, Statistics};
@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// ```
 pub struct Executable {
     graph: Graph,
-    compiled: Arc<Compiled>,
+    compiled: Arc<CompiledGraph>,
     /// Constants that a transform looks at: the last inputs of what is compiled.
     watched: Vec<Tensor>,
 }
@@ -37,8 +37,10 @@ impl Executable {
     #[track_caller]
     pub fn with(graph: Graph, options: &Options) -> Result<Executable> {
         let (lifted, watched) = graph.clone().lift_watched();
-        let compiled =
-            graph.verify().and_then(|()| Compiled::new(lifted, None, &[], options)).within("executable")?;
+        let compiled = graph
+            .verify()
+            .and_then(|()| CompiledGraph::new(lifted, None, &[], options))
+            .within("executable")?;
         Ok(Executable { graph, compiled, watched })
     }
 

@@ -1,6 +1,6 @@
 //! What a compiled function has been made into, in words.
 
-use super::run::Compiled;
+use super::run::CompiledGraph;
 use crate::graph::Json;
 use std::fmt::{self, Write};
 use std::panic::Location;
@@ -16,7 +16,7 @@ impl Explanation {
         location: &'static Location<'static>,
         traces: usize,
         reasons: &[String],
-        compiled: impl Iterator<Item = &'a Compiled>,
+        compiled: impl Iterator<Item = &'a CompiledGraph>,
     ) -> Explanation {
         let (mut text, mut graphs) = (String::new(), Vec::new());
         // Writing to a string does not fail.
@@ -52,7 +52,7 @@ impl Explanation {
 }
 
 /// The passes and the kernels of one graph.
-pub(super) fn write(f: &mut impl Write, c: &Compiled) -> fmt::Result {
+pub(super) fn write(f: &mut impl Write, c: &CompiledGraph) -> fmt::Result {
     let s = c.statistics();
     writeln!(f, "{}", c.report())?;
     writeln!(
@@ -67,7 +67,7 @@ pub(super) fn write(f: &mut impl Write, c: &Compiled) -> fmt::Result {
     writeln!(f, "{:#}", c.optimised())
 }
 
-fn json(c: &Compiled) -> String {
+fn json(c: &CompiledGraph) -> String {
     let (s, r) = (c.statistics(), c.report());
     let passes = r.passes.iter().map(|p| {
         let (name, removed, changes) = (Json(p.name), p.removed, p.changes);

@@ -22,10 +22,10 @@ struct Pattern {
 }
 
 /// A compiled pullback, and what its rules have captured: the last inputs of its graph.
-type Pullback = (Arc<Compiled>, Vec<Tensor>);
+type Pullback = (Arc<CompiledGraph>, Vec<Tensor>);
 
 /// A graph with its plan, and the plans of its pullbacks.
-pub(super) struct Compiled {
+pub(super) struct CompiledGraph {
     graph: Arc<Graph>,
     optimised: Graph,
     report: Report,
@@ -35,23 +35,23 @@ pub(super) struct Compiled {
     donated: Vec<usize>,
     options: Options,
     pullbacks: Mutex<HashMap<Pattern, Pullback>>,
-    itself: Weak<Compiled>,
+    itself: Weak<CompiledGraph>,
 }
 
-impl Compiled {
+impl CompiledGraph {
     /// Optimises and plans a graph. What was done to it since it was traced is told.
     pub fn new(
         graph: Graph,
         done: Option<Report>,
         donated: &[usize],
         options: &Options,
-    ) -> Result<Arc<Compiled>> {
+    ) -> Result<Arc<CompiledGraph>> {
         let (optimised, mut report) =
             graph.optimize_with(&Options { differentiable: false, ..options.clone() });
         report.passes.splice(0..0, done.into_iter().flat_map(|r| r.passes));
         let optimised = lowered(&optimised, host(), &mut report);
         let plan = host().compile(&optimised, donated)?;
-        Ok(Arc::new_cyclic(|itself| Compiled {
+        Ok(Arc::new_cyclic(|itself| CompiledGraph {
             graph: Arc::new(graph),
             optimised,
             report,
@@ -127,7 +127,7 @@ impl Compiled {
         Ok(plan)
     }
 
-    /// [`apply`](Compiled::apply) to inputs that are handed over.
+    /// [`apply`](CompiledGraph::apply) to inputs that are handed over.
     pub fn apply_owned(&self, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
         if inputs.iter().all(is_plain) {
             return match device(inputs.iter()) {
@@ -169,7 +169,7 @@ impl Compiled {
         }
         let (graph, done) = traced(outside_of_scopes(|| self.pullback_graph(&pattern))?);
         let (graph, captured) = graph.lift_large();
-        let pullback = (Compiled::new(graph, Some(done), &[], &self.options)?, captured);
+        let pullback = (CompiledGraph::new(graph, Some(done), &[], &self.options)?, captured);
         pullbacks().insert(pattern, pullback.clone());
         Ok(pullback)
     }
@@ -190,7 +190,7 @@ fn chosen(all: Vec<Tensor>, which: &[bool]) -> Vec<Tensor> {
     all.into_iter().zip(which).filter(|(_, chosen)| **chosen).map(|(t, _)| t).collect()
 }
 
-impl Block for Compiled {
+impl Block for CompiledGraph {
     fn name(&self) -> &'static str {
         "compiled"
     }

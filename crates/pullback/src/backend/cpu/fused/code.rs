@@ -5,15 +5,15 @@
 
 use super::Real;
 use super::function::{Both, Loops};
-use super::layout::Level;
 use super::lower::{Id, Load, Node, Output, Reach, Sink, Values};
+use super::space::Extent;
 use crate::graph::operands::Shift;
 use crate::ops::Reduction;
 
 /// One instruction.
 pub(super) struct Instruction<F: 'static> {
     pub action: Action<F>,
-    pub level: Level,
+    pub extent: Extent,
     /// The slot of the result.
     pub to: Id,
     pub x: [Operand; 3],
@@ -69,16 +69,16 @@ pub(super) enum Action<F: 'static> {
     Accumulate(usize),
 }
 
-/// A value, and how it is read by an instruction of a higher or equal level.
+/// A value, and how it is read by an instruction of the same or a larger extent.
 #[derive(Clone, Copy)]
 pub(super) struct Operand {
     pub slot: Id,
-    pub level: Level,
+    pub extent: Extent,
 }
 
 /// Where a slot is.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Place {
+pub(super) enum Home {
     /// A register for a tile, by number, and the place in it of the tile's first element.
     Full(usize, i32),
     /// A register for the rows of a tile.
@@ -100,10 +100,10 @@ pub(super) struct Shifted {
 /// A reduction that goes on from tile to tile.
 pub(super) struct Accumulator {
     pub fold: Reduction,
-    pub to: Level,
+    pub to: Extent,
     pub output: usize,
-    /// The level of what is reduced.
-    pub of: Level,
+    /// The extent of what is reduced.
+    pub of: Extent,
 }
 
 /// A compiled group.
@@ -111,7 +111,7 @@ pub(super) struct Code<F: 'static> {
     /// What is done once for all tiles of a block.
     pub first: Vec<Instruction<F>>,
     pub tile: Vec<Instruction<F>>,
-    pub places: Vec<Place>,
+    pub places: Vec<Home>,
     pub numbers: Vec<F>,
     pub loads: Vec<Load>,
     pub shifts: Vec<Shifted>,
@@ -134,20 +134,20 @@ struct Registers {
 }
 
 impl Registers {
-    fn take(&mut self, level: Level, span: Span) -> Place {
-        let kind = (level == Level::Full) as usize;
+    fn take(&mut self, extent: Extent, span: Span) -> Home {
+        let kind = (extent == Extent::Full) as usize;
         let register = self.free[kind].pop().unwrap_or_else(|| {
             self.count[kind] += 1;
             self.count[kind] - 1
         });
-        if level == Level::Full { Place::Full(register, span.before) } else { Place::Row(register) }
+        if extent == Extent::Full { Home::Full(register, span.before) } else { Home::Row(register) }
     }
 
-    fn give(&mut self, place: Place) {
+    fn give(&mut self, place: Home) {
         match place {
-            Place::Full(r, _) => self.free[1].push(r),
-            Place::Row(r) => self.free[0].push(r),
-            Place::Number(_) | Place::Output(_) | Place::Shared => {}
+            Home::Full(r, _) => self.free[1].push(r),
+            Home::Row(r) => self.free[0].push(r),
+            Home::Number(_) | Home::Output(_) | Home::Shared => {}
         }
     }
 }
@@ -182,7 +182,7 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
     let mut code = Code {
         first: Vec::new(),
         tile: Vec::new(),
-        places: vec![Place::Number(0); nodes.len()],
+        places: vec![Home::Number(0); nodes.len()],
         numbers: Vec::new(),
         loads: Vec::new(),
         shifts: Vec::new(),
@@ -196,19 +196,19 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
     };
     let mut registers = Registers { free: [Vec::new(), Vec::new()], count: [0, 0] };
     // What is constant is in registers before the first tile, and stays there.
-    for (k, (_, level)) in nodes.iter().enumerate().filter(|(k, _)| constant(*k)) {
-        code.places[k] = registers.take(*level, spans_of[k]);
+    for (k, (_, extent)) in nodes.iter().enumerate().filter(|(k, _)| constant(*k)) {
+        code.places[k] = registers.take(*extent, spans_of[k]);
     }
     // A float for each element that is an output is computed in its place.
     let direct = |k: Id| {
         let own = |s: &Output| spans_of[k] == Span { before: 0, after: 0, len: s.len };
         let stored = |s: &Output| s.value == k && s.sink == Sink::Store { truth: false } && own(s);
-        let computed = matches!(nodes[k].0, Node::Map(..) | Node::Spread(_)) && nodes[k].1 == Level::Full;
+        let computed = matches!(nodes[k].0, Node::Map(..) | Node::Spread(_)) && nodes[k].1 == Extent::Full;
         sinks.iter().position(stored).filter(|_| computed && !constant(k))
     };
-    let operand = |x: Id| Operand { slot: x, level: nodes.get(x).map_or(Level::One, |n| n.1) };
+    let operand = |x: Id| Operand { slot: x, extent: nodes.get(x).map_or(Extent::One, |n| n.1) };
     let mut done = vec![false; nodes.len()];
-    for (k, &(node, level)) in nodes.iter().enumerate() {
+    for (k, &(node, extent)) in nodes.iter().enumerate() {
         if done[k] {
             finish(&mut code, &nodes, &sinks, direct(k), k);
             ended[k].iter().for_each(|&x| registers.give(code.places[x]));
@@ -216,19 +216,19 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
         }
         let mut place = |code: &mut Code<F>, k: Id| {
             code.places[k] = match direct(k) {
-                Some(output) => Place::Output(output),
-                None => registers.take(level, spans_of[k]),
+                Some(output) => Home::Output(output),
+                None => registers.take(extent, spans_of[k]),
             }
         };
         let none = [operand(usize::MAX); 3];
         let span = spans_of[k];
         match node {
             Node::Number(v) => {
-                code.places[k] = Place::Number(code.numbers.len());
+                code.places[k] = Home::Number(code.numbers.len());
                 code.numbers.push(F::from_f64(v.get()));
             }
             Node::Load(l) => {
-                let instruction = Instruction { action: Action::Load(l), level, to: k, x: none, span };
+                let instruction = Instruction { action: Action::Load(l), extent, to: k, x: none, span };
                 if constant(k) {
                     code.first.push(instruction);
                 } else {
@@ -241,7 +241,8 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
                 place(&mut code, k);
                 let pair = f.pair::<F>().and_then(|([first, second], both)| {
                     let other = if f == first { second } else { first };
-                    let is_other = |k: &Id| nodes[*k] == (Node::Map(other, x), level) && spans_of[*k] == span;
+                    let is_other =
+                        |k: &Id| nodes[*k] == (Node::Map(other, x), extent) && spans_of[*k] == span;
                     Some(((k + 1..nodes.len()).find(is_other)?, other, f == first, both))
                 });
                 let (action, to, work) = match pair {
@@ -253,36 +254,36 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
                     }
                     None => (Action::Map(f.loops()), k, f.work()),
                 };
-                code.work += if level == Level::Full { work } else { 0 };
-                code.tile.push(Instruction { action, level, to, x: x.map(operand), span });
+                code.work += if extent == Extent::Full { work } else { 0 };
+                code.tile.push(Instruction { action, extent, to, x: x.map(operand), span });
             }
             Node::Fold(fold, x) => {
                 place(&mut code, k);
                 let x = [operand(x), none[1], none[2]];
                 code.work += 1;
-                code.tile.push(Instruction { action: Action::Fold(fold), level, to: k, x, span });
+                code.tile.push(Instruction { action: Action::Fold(fold), extent, to: k, x, span });
             }
             Node::Spread(x) => {
                 let x = [operand(x), none[1], none[2]];
                 if constant(k) {
-                    code.first.push(Instruction { action: Action::Spread, level, to: k, x, span });
+                    code.first.push(Instruction { action: Action::Spread, extent, to: k, x, span });
                 } else {
                     place(&mut code, k);
-                    code.tile.push(Instruction { action: Action::Spread, level, to: k, x, span });
+                    code.tile.push(Instruction { action: Action::Spread, extent, to: k, x, span });
                 }
             }
             Node::Shift(x, shift) => {
-                let own = matches!((nodes[x].0, code.places[x]), (Node::Map(..), Place::Full(..)));
+                let own = matches!((nodes[x].0, code.places[x]), (Node::Map(..), Home::Full(..)));
                 let beside = own && ends_with(&shift, spans_of[x].len) && has_one_fill(&nodes, x);
                 if shift.is_full() || beside {
-                    code.places[k] = Place::Shared;
+                    code.places[k] = Home::Shared;
                 } else {
                     place(&mut code, k);
                 }
                 let x = [operand(x), none[1], none[2]];
                 let action = Action::Shift(code.shifts.len());
                 code.shifts.push(Shifted { shift, beside });
-                code.tile.push(Instruction { action, level, to: k, x, span });
+                code.tile.push(Instruction { action, extent, to: k, x, span });
             }
         }
         finish(&mut code, &nodes, &sinks, direct(k), k);
@@ -296,7 +297,7 @@ pub(super) fn assemble<F: Real>(values: Values<F>, spans: bool) -> Code<F> {
 /// What becomes of a value that has just been computed.
 fn finish<F: Real>(
     code: &mut Code<F>,
-    nodes: &[(Node, Level)],
+    nodes: &[(Node, Extent)],
     sinks: &[Output],
     direct: Option<usize>,
     k: Id,
@@ -313,11 +314,11 @@ fn finish<F: Real>(
                 Action::Accumulate(code.accumulators.len() - 1)
             }
         };
-        let level = if matches!(out.sink, Sink::Fold(..)) { of } else { out.level };
+        let extent = if matches!(out.sink, Sink::Fold(..)) { of } else { out.extent };
         let span = Span { before: 0, after: 0, len: out.len };
-        let x = [Operand { slot: k, level: of }; 3];
+        let x = [Operand { slot: k, extent: of }; 3];
         code.work += 1;
-        code.tile.push(Instruction { action, level, to: k, x, span });
+        code.tile.push(Instruction { action, extent, to: k, x, span });
     }
 }
 
@@ -329,7 +330,7 @@ fn ends_with(shift: &Shift, len: usize) -> bool {
 }
 
 /// Whether all pads of a value are of one number.
-fn has_one_fill(nodes: &[(Node, Level)], x: Id) -> bool {
+fn has_one_fill(nodes: &[(Node, Extent)], x: Id) -> bool {
     let mut fills = nodes.iter().filter_map(|(node, _)| match node {
         Node::Shift(of, shift) if *of == x && !shift.is_full() => Some(shift.fill),
         _ => None,

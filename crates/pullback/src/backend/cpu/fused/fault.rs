@@ -1,10 +1,10 @@
 //! Deliberate faults in the instructions of a group: see [`fault`](crate::graph::fault).
 
-use super::code::{Action, Code, Place};
+use super::code::{Action, Code, Home};
 use super::function::Loops;
 use super::geometry::Geometry;
-use super::layout::Level;
 use super::lower::Reach;
+use super::space::Extent;
 use super::{AnyCode, Real};
 use crate::graph::fault::{Fault, planted};
 use crate::graph::operands::Exact;
@@ -27,25 +27,25 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
     match fault {
         Fault::SwappedRegisters => {
             for i in code.tile.iter_mut().filter(|i| matches!(i.action, Action::Map(Loops::Two { .. }))) {
-                if i.x[0].level == i.x[1].level {
+                if i.x[0].extent == i.x[1].extent {
                     i.x.swap(0, 1);
                 }
             }
         }
         Fault::StaleRegister if !code.shifted => {
-            let full = |slot: usize| matches!(code.places.get(slot), Some(Place::Full(..)));
+            let full = |slot: usize| matches!(code.places.get(slot), Some(Home::Full(..)));
             let mut seen: Vec<usize> = Vec::new();
             for i in code.tile.iter_mut() {
                 let x = i.x[0];
                 if matches!(i.action, Action::Map(_))
-                    && x.level == Level::Full
+                    && x.extent == Extent::Full
                     && full(x.slot)
                     && let Some(&other) = seen.iter().rev().find(|&&s| s != x.slot)
                 {
                     i.x[0].slot = other;
                     return;
                 }
-                if i.level == Level::Full && full(i.to) {
+                if i.extent == Extent::Full && full(i.to) {
                     seen.push(i.to);
                 }
             }
@@ -54,7 +54,7 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
             for i in code.tile.iter().filter(|i| matches!(i.action, Action::Map(Loops::Two { .. }))) {
                 let [a, b] = [i.x[0].slot, i.x[1].slot];
                 let both = (code.places.get(a), code.places.get(b));
-                if let (Some(&Place::Full(first, before)), Some(&Place::Full(second, own))) = both
+                if let (Some(&Home::Full(first, before)), Some(&Home::Full(second, own))) = both
                     && first != second
                     && before == own
                 {
@@ -76,7 +76,7 @@ fn in_code<F: Real>(fault: Fault, code: &mut Code<F>) {
         }
         Fault::MissingAccumulation => {
             let sums = &code.accumulators;
-            let whole = |a: &Action<F>| matches!(a, Action::Accumulate(k) if sums[*k].to != Level::Row);
+            let whole = |a: &Action<F>| matches!(a, Action::Accumulate(k) if sums[*k].to != Extent::Row);
             code.tile.iter().position(|i| whole(&i.action)).map(|k| code.tile.remove(k));
         }
         Fault::WrongReduction => {

@@ -5,8 +5,8 @@
 
 use super::Real;
 use super::function::Function;
-use super::layout::Level;
 use super::lower::{Id, Node, Values};
+use super::space::Extent;
 use pullback_table::{Number, elementwise_table};
 use smallvec::SmallVec;
 use std::cell::RefCell;
@@ -21,13 +21,13 @@ const COSTLY: usize = 15;
 impl<F: Real> Values<F> {
     /// The values with formulas as functions, where nothing else uses their parts.
     pub fn named(mut self) -> Values<F> {
-        let is_costly = |(node, _): &(Node, Level)| matches!(node, Node::Map(f, _) if f.work() >= COSTLY);
+        let is_costly = |(node, _): &(Node, Extent)| matches!(node, Node::Map(f, _) if f.work() >= COSTLY);
         if !self.nodes.iter().any(is_costly) {
             return self;
         }
         // Every formula has its argument twice.
         let uses = self.uses();
-        let is_argument = |&x: &Id| uses[x] > 1 && self.level(x) == Level::Full;
+        let is_argument = |&x: &Id| uses[x] > 1 && self.extent(x) == Extent::Full;
         let arguments: Vec<Id> = (0..uses.len()).filter(is_argument).collect();
         for x in arguments {
             let record = RefCell::new(Record { values: self, parts: Vec::new() });

@@ -5,8 +5,8 @@
 use super::Real;
 use super::formulas::Formula;
 use crate::kernels::combined::{
-    GateAdd, GateGate, GateMul, Map3, MulAdd, MulFrom, MulMul, MulSub, Select, SinCos, loop_pair, loop2_left,
-    loop2_right, loop3, loop3_middle, loop3_rest, loop3_right, zip_left, zip_right,
+    GateAdd, GateGate, GateMul, Map3, MulAdd, MulMul, MulSub, NegMulAdd, Select, SinCos, loop_pair,
+    loop2_left, loop2_right, loop3, loop3_middle, loop3_rest, loop3_right, zip_left, zip_right,
 };
 use crate::kernels::cost::Cost;
 use crate::kernels::dispatch::{loop1, loop2, zip_tile};
@@ -123,7 +123,7 @@ macro_rules! functions {
         pub(super) enum Function {
             $($P,)*
             Equal, Unequal, Less, AtMost, Greater, AtLeast, And, Or, Xor, Not, IsTrue,
-            Select, NegMul, MulAdd, MulSub, MulFrom, GateAdd, MulMul, GateMul, GateGate,
+            Select, NegMul, MulAdd, MulSub, NegMulAdd, GateAdd, MulMul, GateMul, GateGate,
             GeluSlope, SiluSlope,
         }
 
@@ -169,7 +169,7 @@ macro_rules! functions {
                     Function::NegMul => two::<F, NegMul>(),
                     Function::MulAdd => three::<F, MulAdd>(),
                     Function::MulSub => three::<F, MulSub>(),
-                    Function::MulFrom => three::<F, MulFrom>(),
+                    Function::NegMulAdd => three::<F, NegMulAdd>(),
                     Function::GateAdd => three::<F, GateAdd>(),
                     Function::MulMul => three::<F, MulMul>(),
                     Function::GateMul => three::<F, GateMul>(),

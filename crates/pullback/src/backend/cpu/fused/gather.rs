@@ -94,7 +94,7 @@ impl Bound {
         };
         let (len, step) = (last.len, last.step);
         let (row, mut column) = (at / len, at % len);
-        let mut place = Place::new(outer, row);
+        let mut place = Home::new(outer, row);
         let mut rest = out;
         while !rest.is_empty() {
             if PADDED && let Some(k) = place.outside() {
@@ -178,16 +178,16 @@ impl<F: Real> Stored<F> for u8 {
 }
 
 /// A row among all: its place on each of the outer axes.
-struct Place<'a> {
+struct Home<'a> {
     axes: &'a [Steps],
     at: SmallVec<[usize; 6]>,
     /// Its first element, counted from the first of all.
     offset: isize,
 }
 
-impl<'a> Place<'a> {
+impl<'a> Home<'a> {
     fn new(axes: &'a [Steps], mut row: usize) -> Self {
-        let mut place = Place { axes, at: SmallVec::from_elem(0, axes.len()), offset: 0 };
+        let mut place = Home { axes, at: SmallVec::from_elem(0, axes.len()), offset: 0 };
         for (at, axis) in place.at.iter_mut().zip(axes).rev() {
             *at = row % axis.len;
             place.offset += *at as isize * axis.step;

@@ -2,7 +2,7 @@
 //!
 //! The cuts depend on the shape and the program alone, so that results do not depend on the number of threads.
 
-use super::layout::Layout;
+use super::space::Space;
 use std::ops::Range;
 
 /// Bytes of a register, unless a row has to be seen whole: half a dozen of them stay in the first cache, and an instruction works long
@@ -32,21 +32,21 @@ pub(super) struct Rectangle {
 }
 
 /// Elements of a tile.
-fn tile(layout: &Layout) -> usize {
-    TILE / layout.dtype.size()
+fn tile(space: &Space) -> usize {
+    TILE / space.dtype.size()
 }
 
 /// Whether a tile holds whole rows.
-pub(super) fn spans(layout: &Layout) -> bool {
-    layout.whole || layout.cols <= tile(layout)
+pub(super) fn spans(space: &Space) -> bool {
+    space.whole || space.cols <= tile(space)
 }
 
 impl Geometry {
-    pub fn new(layout: &Layout, reduces_columns: bool) -> Geometry {
-        let (rows, cols) = (layout.rows, layout.cols);
-        let tile_cols = if spans(layout) { cols } else { tile(layout) };
-        let tile_rows = (tile(layout) / tile_cols).clamp(1, rows);
-        let block_cols = match spans(layout) {
+    pub fn new(space: &Space, reduces_columns: bool) -> Geometry {
+        let (rows, cols) = (space.rows, space.cols);
+        let tile_cols = if spans(space) { cols } else { tile(space) };
+        let tile_rows = (tile(space) / tile_cols).clamp(1, rows);
+        let block_cols = match spans(space) {
             true => cols,
             false if reduces_columns => cols.min(BLOCK / 4),
             false => cols.min(BLOCK),
@@ -117,8 +117,8 @@ mod tests {
             (70, 5000, false, true),
             (5, 40_000, false, false),
         ] {
-            let layout = Layout { dtype: DType::F32, rows, cols, whole, shifted: false, levels: Vec::new() };
-            let g = Geometry::new(&layout, columns);
+            let space = Space { dtype: DType::F32, rows, cols, whole, shifted: false, extents: Vec::new() };
+            let g = Geometry::new(&space, columns);
             let mut seen = vec![0u8; rows * cols];
             for b in 0..g.blocks() {
                 for t in g.tiles(g.block(b)) {

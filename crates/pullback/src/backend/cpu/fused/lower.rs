@@ -1,13 +1,14 @@
-//! From the operations of a group to a list of values on three levels, with neighbouring operations combined.
+//! From the operations of a group to a list of values of three extents, with neighbouring operations combined.
 //!
-//! A value is computed on the lowest level that its operands allow (a function of row values is computed once for each row, wherever
+//! A value has the smallest extent that its operands allow (a function of row values is computed once for each row, wherever
 //! the graph had broadcast them), equal values once. Products are combined with what uses them where that saves an instruction; a
 //! fused multiply-add then rounds once where the single operations round twice, and no other result differs from theirs.
 
 use super::Real;
 use super::function::Function;
-use super::layout::{Layout, Level};
+use super::space::{Extent, Space};
 use crate::DType;
+use crate::graph::constant::{is_moderate, is_power_of_two};
 use crate::graph::operands::repeated;
 use crate::graph::operands::{Exact, Operands, Shift, View};
 use crate::graph::{Graph, Ref};
@@ -25,7 +26,7 @@ pub(super) enum Node {
     Map(Function, [Id; 3]),
     /// The reduction of each row.
     Fold(Reduction, Id),
-    /// The same value on a higher level.
+    /// The same value with a larger extent.
     Spread(Id),
     /// The same value at other places.
     Shift(Id, Shift),
@@ -61,20 +62,20 @@ pub(super) enum Sink {
     /// Stored, for each element or each row.
     Store { truth: bool },
     /// Reduced to one number, for each column, or (in rows longer than a tile) for each row.
-    Fold(Reduction, Level),
+    Fold(Reduction, Extent),
 }
 
-/// An output of the group: a value, what becomes of it, on which level, and of how many elements.
+/// An output of the group: a value, what becomes of it, its extent, and how many elements it has.
 pub(super) struct Output {
     pub value: Id,
     pub sink: Sink,
-    pub level: Level,
+    pub extent: Extent,
     pub len: usize,
 }
 
 /// The values of a group in the order of their computation.
 pub(super) struct Values<F> {
-    pub nodes: Vec<(Node, Level)>,
+    pub nodes: Vec<(Node, Extent)>,
     pub loads: Vec<Load>,
     pub sinks: Vec<Output>,
     /// The elements of a value that has one for each place.
@@ -97,20 +98,20 @@ pub(super) fn lower<F: Real>(
     graph: &Graph,
     operands: &Operands,
     members: &[usize],
-    layout: &Layout,
+    space: &Space,
     spans: bool,
 ) -> Option<Values<F>> {
     let mut values = Values {
         nodes: Vec::new(),
         loads: Vec::new(),
         sinks: Vec::new(),
-        size: layout.rows * layout.cols,
-        shifted: layout.shifted,
-        narrow: spans && layout.cols < NARROW,
+        size: space.rows * space.cols,
+        shifted: space.shifted,
+        narrow: spans && space.cols < NARROW,
         float: std::marker::PhantomData,
     };
     let mut result: Vec<Id> = Vec::with_capacity(members.len());
-    let mut finals: Vec<Option<(Reduction, Level)>> = Vec::with_capacity(members.len());
+    let mut finals: Vec<Option<(Reduction, Extent)>> = Vec::with_capacity(members.len());
     let member = |at: Ref| match at {
         Ref::Step(k, 0) => members.binary_search(&k).ok(),
         _ => None,
@@ -120,19 +121,19 @@ pub(super) fn lower<F: Real>(
         let mut x = Vec::with_capacity(3);
         for (base, view) in &operands[m] {
             x.push(match (member(*base), *base) {
-                (Some(p), _) if layout.shifted => {
+                (Some(p), _) if space.shifted => {
                     values.shift(result[p], view.shift(&graph.aval(*base).shape)?)
                 }
                 (Some(p), _) => result[p],
                 (None, Ref::Input(input)) => {
                     let truth = graph.inputs[input].dtype == DType::Bool;
-                    values.load(input, truth, view.clone(), layout)
+                    values.load(input, truth, view.clone(), space)
                 }
                 (None, other) => values.number_of(repeated(graph, other)?),
             });
         }
         let mut last = None;
-        result.push(match (&step.op, layout.levels[k]) {
+        result.push(match (&step.op, space.extents[k]) {
             (Op::Cast(c), _) if c.to == DType::Bool => values.map(Function::IsTrue, &x),
             (Op::Cast(_), _) => x[0],
             (Op::Clamp(c), _) => {
@@ -142,18 +143,18 @@ pub(super) fn lower<F: Real>(
                 values.map(Function::Minimum, &[above, high])
             }
             (op, _) if op.is_rowwise() => values.rowwise(op, &x)?,
-            (op, level) => match op.reduction() {
+            (op, extent) => match op.reduction() {
                 None => values.map(Function::of(op)?, &x),
-                Some((fold, _)) if level == Level::Row && spans => {
-                    let full = values.spread(x[0], Level::Full);
-                    values.push(Node::Fold(fold, full), Level::Row)
+                Some((fold, _)) if extent == Extent::Row && spans => {
+                    let full = values.spread(x[0], Extent::Full);
+                    values.push(Node::Fold(fold, full), Extent::Row)
                 }
                 Some((fold, _)) => {
-                    last = Some((fold, level));
+                    last = Some((fold, extent));
                     // What is reduced to one number may be a value of the rows.
                     let rows =
-                        level == Level::Total && !layout.shifted && operands[m][0].1.len() < values.size;
-                    values.spread(x[0], if rows { Level::Row } else { Level::Full })
+                        extent == Extent::Total && !space.shifted && operands[m][0].1.len() < values.size;
+                    values.spread(x[0], if rows { Extent::Row } else { Extent::Full })
                 }
             },
         });
@@ -162,14 +163,14 @@ pub(super) fn lower<F: Real>(
     for &out in &graph.outputs {
         let k = member(out)?;
         let output = match finals[k] {
-            Some((fold, level)) => {
+            Some((fold, extent)) => {
                 let len = operands[members[k]][0].1.len();
-                Output { value: result[k], sink: Sink::Fold(fold, level), level, len }
+                Output { value: result[k], sink: Sink::Fold(fold, extent), extent, len }
             }
             None => {
-                let (level, aval) = (layout.levels[k], graph.aval(out));
+                let (extent, aval) = (space.extents[k], graph.aval(out));
                 let sink = Sink::Store { truth: aval.dtype == DType::Bool };
-                Output { value: values.spread(result[k], level), sink, level, len: aval.shape.numel() }
+                Output { value: values.spread(result[k], extent), sink, extent, len: aval.shape.numel() }
             }
         };
         values.sinks.push(output);
@@ -178,7 +179,7 @@ pub(super) fn lower<F: Real>(
 }
 
 impl<F: Real> Values<F> {
-    pub fn level(&self, x: Id) -> Level {
+    pub fn extent(&self, x: Id) -> Extent {
         self.nodes[x].1
     }
 
@@ -190,32 +191,32 @@ impl<F: Real> Values<F> {
     }
 
     pub fn number_of(&mut self, number: f64) -> Id {
-        self.push(Node::Number(Exact::new(number)), Level::One)
+        self.push(Node::Number(Exact::new(number)), Extent::One)
     }
 
     /// A new value, or an equal one that is there already.
-    pub fn push(&mut self, node: Node, level: Level) -> Id {
-        match self.nodes.iter().position(|v| *v == (node, level)) {
+    pub fn push(&mut self, node: Node, extent: Extent) -> Id {
+        match self.nodes.iter().position(|v| *v == (node, extent)) {
             Some(at) => at,
             None => {
-                self.nodes.push((node, level));
+                self.nodes.push((node, extent));
                 self.nodes.len() - 1
             }
         }
     }
 
-    fn spread(&mut self, x: Id, level: Level) -> Id {
-        if self.level(x) >= level { x } else { self.push(Node::Spread(x), level) }
+    fn spread(&mut self, x: Id, extent: Extent) -> Id {
+        if self.extent(x) >= extent { x } else { self.push(Node::Spread(x), extent) }
     }
 
     /// A value at other places; one number is the same at all of them, but for those that a pad adds.
     fn shift(&mut self, x: Id, shift: Shift) -> Id {
-        let stays = shift.is_full() && (shift.by == 0 || self.level(x) < Level::Full);
+        let stays = shift.is_full() && (shift.by == 0 || self.extent(x) < Extent::Full);
         if stays {
             return x;
         }
         // A factor comes after the shift, where a sum may take it up, unless it changes what the pad adds.
-        if let (Node::Map(Function::Mul, [a, c, _]), Level::Full) = self.nodes[x]
+        if let (Node::Map(Function::Mul, [a, c, _]), Extent::Full) = self.nodes[x]
             && let Some(factor) = self.number(c)
         {
             let zero = Shift { fill: Exact::new(0.0), ..shift };
@@ -225,21 +226,21 @@ impl<F: Real> Values<F> {
                 return self.map(Function::Mul, &[moved, c]);
             }
         }
-        let full = self.spread(x, Level::Full);
-        self.push(Node::Shift(full, shift), Level::Full)
+        let full = self.spread(x, Extent::Full);
+        self.push(Node::Shift(full, shift), Extent::Full)
     }
 
-    fn load(&mut self, input: usize, truth: bool, view: View, layout: &Layout) -> Id {
+    fn load(&mut self, input: usize, truth: bool, view: View, space: &Space) -> Id {
         let size = view.len();
         let (view, reach) = if let Some(one) = view.one() {
             (one, Reach::One)
-        } else if layout.shifted {
+        } else if space.shifted {
             (view, Reach::Full)
-        } else if size != layout.rows * layout.cols {
+        } else if size != space.rows * space.cols {
             (view, Reach::Row)
-        } else if let Some(rows) = view.rows(layout.cols) {
+        } else if let Some(rows) = view.rows(space.cols) {
             (rows, Reach::Row)
-        } else if let Some(columns) = view.columns(layout.cols).filter(|_| layout.rows > 1) {
+        } else if let Some(columns) = view.columns(space.cols).filter(|_| space.rows > 1) {
             (columns, Reach::Column)
         } else {
             (view, Reach::Full)
@@ -249,21 +250,21 @@ impl<F: Real> Values<F> {
             self.loads.push(load);
             self.loads.len() - 1
         });
-        let level = match reach {
-            Reach::One => Level::One,
-            Reach::Row => Level::Row,
-            Reach::Column | Reach::Full => Level::Full,
+        let extent = match reach {
+            Reach::One => Extent::One,
+            Reach::Row => Extent::Row,
+            Reach::Column | Reach::Full => Extent::Full,
         };
-        self.push(Node::Load(at), level)
+        self.push(Node::Load(at), extent)
     }
 
     /// An operation on [whole rows](crate::ops::Primitive::ROWWISE), by the formulas of its kernel.
     fn rowwise(&mut self, op: &Op, x: &[Id]) -> Option<Id> {
         use Function::*;
-        let full: Vec<Id> = x.iter().map(|&x| self.spread(x, Level::Full)).collect();
+        let full: Vec<Id> = x.iter().map(|&x| self.spread(x, Extent::Full)).collect();
         let over_row = |values: &mut Self, fold, x| {
-            let x = values.spread(x, Level::Full);
-            values.push(Node::Fold(fold, x), Level::Row)
+            let x = values.spread(x, Extent::Full);
+            values.push(Node::Fold(fold, x), Extent::Row)
         };
         Some(match (op, &full[..]) {
             (Op::Softmax(_) | Op::LogSoftmax(_), &[x]) => {
@@ -295,23 +296,23 @@ impl<F: Real> Values<F> {
         })
     }
 
-    /// A function of values, on the highest of their levels.
+    /// A function of values, with the largest of their extents.
     pub fn map(&mut self, f: Function, x: &[Id]) -> Id {
         if let Some(simpler) = self.simplified(f, x) {
             return simpler;
         }
         // There is no loop over a single number: it is one for each row.
-        let level = x.iter().map(|&x| self.level(x)).max().unwrap_or(Level::Row).max(Level::Row);
+        let extent = x.iter().map(|&x| self.extent(x)).max().unwrap_or(Extent::Row).max(Extent::Row);
         let mut args = [NONE; 3];
         for (to, &x) in args.iter_mut().zip(x) {
-            let narrow = self.narrow && level == Level::Full && self.level(x) == Level::Row;
-            *to = if narrow { self.spread(x, level) } else { x };
+            let narrow = self.narrow && extent == Extent::Full && self.extent(x) == Extent::Row;
+            *to = if narrow { self.spread(x, extent) } else { x };
         }
-        let none_full = x.iter().all(|&x| self.level(x) < level);
+        let none_full = x.iter().all(|&x| self.extent(x) < extent);
         if x.len() != 2 || none_full {
-            args[0] = self.spread(args[0], level);
+            args[0] = self.spread(args[0], extent);
         }
-        self.push(Node::Map(f, args), level)
+        self.push(Node::Map(f, args), extent)
     }
 
     /// The same result from a simpler function, always exact.
@@ -333,7 +334,7 @@ impl<F: Real> Values<F> {
             (Mul | Div, _, Some(1.0), ..) => a,
             (Mul, _, Some(-1.0), ..) => self.map(Neg, &[a]),
             (Mul | Add, Some(_), None, ..) => self.map(f, &[b, a]),
-            (Div, _, Some(c), ..) if power_of_two(c) => {
+            (Div, _, Some(c), ..) if is_power_of_two(c) && is_moderate(c, DType::F32) => {
                 let inverse = self.number_of(1.0 / c);
                 self.map(Mul, &[a, inverse])
             }
@@ -383,10 +384,10 @@ impl<F: Real> Values<F> {
         let uses = self.uses();
         let mut out = Values { nodes: Vec::new(), ..self };
         let mut moved: Vec<Id> = Vec::with_capacity(self.nodes.len());
-        for &(node, level) in &self.nodes {
+        for &(node, extent) in &self.nodes {
             let to = |x: Id| if x == NONE { NONE } else { moved[x] };
             let inner = |x: Id| match self.nodes.get(x) {
-                Some(&(Node::Map(f, args), l)) if l == level && uses[x] == 1 => Some((f, args.map(to))),
+                Some(&(Node::Map(f, args), l)) if l == extent && uses[x] == 1 => Some((f, args.map(to))),
                 _ => None,
             };
             let joined = match node {
@@ -396,12 +397,12 @@ impl<F: Real> Values<F> {
             // The first operand of three is a vector; the factors of a product may change places.
             let joined = joined.map(|(f, [a, b, c])| {
                 let product =
-                    matches!(f, Function::MulAdd | Function::MulSub | Function::MulFrom | Function::MulMul);
-                (f, if product && out.level(a) < level { [b, a, c] } else { [a, b, c] })
+                    matches!(f, Function::MulAdd | Function::MulSub | Function::NegMulAdd | Function::MulMul);
+                (f, if product && out.extent(a) < extent { [b, a, c] } else { [a, b, c] })
             });
-            let joined = joined.filter(|(_, args)| args[2] == NONE || out.level(args[0]) == level);
+            let joined = joined.filter(|(_, args)| args[2] == NONE || out.extent(args[0]) == extent);
             let node = joined.map_or_else(|| node.with_operands(to), |(f, args)| Node::Map(f, args));
-            moved.push(out.push(node, level));
+            moved.push(out.push(node, extent));
         }
         out.sinks.iter_mut().for_each(|s| s.value = moved[s.value]);
         out
@@ -424,9 +425,9 @@ impl<F: Real> Values<F> {
         let live = self.live();
         let mut place = vec![NONE; self.nodes.len()];
         let mut out = Values { nodes: Vec::new(), ..self };
-        for (k, &(node, level)) in self.nodes.iter().enumerate().filter(|(k, _)| live[*k]) {
+        for (k, &(node, extent)) in self.nodes.iter().enumerate().filter(|(k, _)| live[*k]) {
             place[k] = out.nodes.len();
-            out.nodes.push((node.with_operands(|x| if x == NONE { NONE } else { place[x] }), level));
+            out.nodes.push((node.with_operands(|x| if x == NONE { NONE } else { place[x] }), extent));
         }
         out.sinks.iter_mut().for_each(|s| s.value = place[s.value]);
         out
@@ -444,13 +445,13 @@ fn joined(f: Function, a: (Id, Option<Call>), b: (Id, Option<Call>)) -> Option<C
             (MulAdd, [x, y, c])
         }
         (Add, (_, Some((NegMul, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((NegMul, [x, y, _])))) => {
-            (MulFrom, [x, y, c])
+            (NegMulAdd, [x, y, c])
         }
         (Add, (_, Some((Gate, [x, y, _]))), (c, _)) | (Add, (c, _), (_, Some((Gate, [x, y, _])))) => {
             (GateAdd, [x, y, c])
         }
         (Sub, (_, Some((Mul, [x, y, _]))), (c, _)) => (MulSub, [x, y, c]),
-        (Sub, (c, _), (_, Some((Mul, [x, y, _])))) => (MulFrom, [x, y, c]),
+        (Sub, (c, _), (_, Some((Mul, [x, y, _])))) => (NegMulAdd, [x, y, c]),
         (Sub, (c, _), (_, Some((NegMul, [x, y, _])))) => (MulAdd, [x, y, c]),
         (Neg, (_, Some((Mul, [x, y, _]))), _) => (NegMul, [x, y, NONE]),
         (Mul, (_, Some((Mul, [x, y, _]))), (c, _)) | (Mul, (c, _), (_, Some((Mul, [x, y, _])))) => {
@@ -481,8 +482,4 @@ impl Node {
             Node::Shift(x, shift) => Node::Shift(to(x), shift),
         }
     }
-}
-
-fn power_of_two(c: f64) -> bool {
-    c.is_normal() && c.to_bits() << 12 == 0 && (1.0 / c).is_normal() && (1e-30..1e30).contains(&c.abs())
 }

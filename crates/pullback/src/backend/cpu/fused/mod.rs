@@ -1,7 +1,7 @@
 //! Fused groups: several elementwise operations and reductions that run as one, a tile at a time in cache.
 //!
-//! A group is compiled from the graph that says what it does: its [layout](layout) is found, its operations are
-//! [lowered](lower) to values on three levels, these become [instructions](code) over registers of a tile, and a
+//! A group is compiled from the graph that says what it does: its iteration [space](space) is found, its operations are
+//! [lowered](lower) to values of three extents, these become [instructions](code) over registers of a tile, and a
 //! [run](run) takes all instructions for one tile after the other.
 
 mod ahead;
@@ -10,10 +10,10 @@ mod formulas;
 mod function;
 mod gather;
 mod geometry;
-pub(crate) mod layout;
 mod lower;
 mod pads;
 mod run;
+pub(crate) mod space;
 
 #[cfg(test)]
 mod fault;
@@ -39,9 +39,9 @@ use ahead::Ahead;
 use bytemuck::Pod;
 use code::Code;
 use geometry::Geometry;
-use layout::Level;
 use lower::Reach;
 use smallvec::SmallVec;
+use space::Extent;
 use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
@@ -126,32 +126,32 @@ impl Program {
     pub fn new(graph: &Graph) -> Result<Program> {
         let members: Vec<usize> =
             (0..graph.len()).filter(|&k| moved(graph, &graph.steps[k]).is_none()).collect();
-        let fits = members.iter().all(|&k| layout::is_member(graph, k));
+        let fits = members.iter().all(|&k| space::is_member(graph, k));
         let operands = operands(graph);
-        let layout = if fits { layout::layout(graph, &operands, &members) } else { None };
-        let program = layout.and_then(|layout| {
-            let spans = geometry::spans(&layout);
+        let space = if fits { space::of(graph, &operands, &members) } else { None };
+        let program = space.and_then(|space| {
+            let spans = geometry::spans(&space);
             #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
-            let mut code = match layout.dtype {
+            let mut code = match space.dtype {
                 DType::F64 => AnyCode::F64(code::assemble(
-                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    lower::lower(graph, &operands, &members, &space, spans)?,
                     spans,
                 )),
                 _ => AnyCode::F32(code::assemble(
-                    lower::lower(graph, &operands, &members, &layout, spans)?,
+                    lower::lower(graph, &operands, &members, &space, spans)?,
                     spans,
                 )),
             };
-            let level = |at: &Ref| match at {
-                Ref::Step(k, _) => members.binary_search(k).ok().map(|m| layout.levels[m]),
+            let extent = |at: &Ref| match at {
+                Ref::Step(k, _) => members.binary_search(k).ok().map(|m| space.extents[m]),
                 _ => None,
             };
             let outputs: Vec<Aval> = graph.outputs.iter().map(|&a| graph.aval(a)).collect();
             let full = graph.outputs.iter().zip(&outputs);
-            let full = full.map(|(at, o)| o.dtype.is_float() && level(at) == Some(Level::Full)).collect();
-            let columns = layout.levels.contains(&Level::Columns);
+            let full = full.map(|(at, o)| o.dtype.is_float() && extent(at) == Some(Extent::Full)).collect();
+            let columns = space.extents.contains(&Extent::Columns);
             #[cfg_attr(not(test), expect(unused_mut, reason = "tests put faults into it"))]
-            let mut geometry = Geometry::new(&layout, columns);
+            let mut geometry = Geometry::new(&space, columns);
             #[cfg(test)]
             fault::in_program(&mut code, &mut geometry);
             let strides = graph.inputs.iter().map(|a| a.shape.strides()).collect();

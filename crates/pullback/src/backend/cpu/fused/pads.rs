@@ -23,7 +23,7 @@ impl<F: Real> Values<F> {
         let mut moved = Vec::with_capacity(nodes.len());
         // The load that a value is, but for the sign of its zeros.
         let mut pads: Vec<Option<usize>> = Vec::with_capacity(nodes.len());
-        for (node, level) in nodes {
+        for (node, extent) in nodes {
             let only = |x: Id| pads[x].filter(|_| uses[x] == 1);
             let both = match node {
                 Node::Map(Function::Add, [a, b, _]) => only(a).zip(only(b)),
@@ -31,12 +31,12 @@ impl<F: Real> Values<F> {
             };
             if let Some((to, from)) = both.filter(|&(to, from)| self.are_apart(to, from)) {
                 self.join(to, from);
-                let (load, zero) = (self.push(Node::Load(to), level), self.number_of(0.0));
+                let (load, zero) = (self.push(Node::Load(to), extent), self.number_of(0.0));
                 moved.push(self.map(Function::Add, &[load, zero]));
                 pads.push(Some(to));
                 continue;
             }
-            moved.push(self.push(node.with_operands(|x| moved.get(x).copied().unwrap_or(x)), level));
+            moved.push(self.push(node.with_operands(|x| moved.get(x).copied().unwrap_or(x)), extent));
             pads.push(match node {
                 Node::Load(l) if self.loads[l].is_among_zeros() => Some(l),
                 _ => None,

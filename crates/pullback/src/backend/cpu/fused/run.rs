@@ -1,12 +1,12 @@
 //! Running a program: block by block, tile by tile, instruction by instruction.
 
 use super::ahead::Ahead;
-use super::code::{Action, Code, Instruction, Operand, Place, Shifted};
+use super::code::{Action, Code, Home, Instruction, Operand, Shifted};
 use super::function::Loops;
 use super::gather::Bound;
 use super::geometry::{Geometry, Rectangle};
-use super::layout::Level;
 use super::lower::Reach;
+use super::space::Extent;
 use super::{Real, Source};
 use crate::kernels::parallel;
 use crate::kernels::poison::{POISONED, poison};
@@ -81,8 +81,8 @@ pub(super) unsafe fn run<F: Real>(
     drop(run);
     for (a, mut partial) in code.accumulators.iter().zip(partials) {
         let width = match a.to {
-            Level::Columns => shape.cols,
-            Level::Row => shape.rows,
+            Extent::Columns => shape.cols,
+            Extent::Row => shape.rows,
             _ => 1,
         };
         tree(a.fold, &mut partial, width);
@@ -92,10 +92,10 @@ pub(super) unsafe fn run<F: Real>(
 }
 
 /// How many partial results a reduction leaves.
-fn partials(to: Level, shape: &Geometry) -> usize {
+fn partials(to: Extent, shape: &Geometry) -> usize {
     match to {
-        Level::Columns => shape.row_blocks * shape.cols,
-        Level::Row => shape.col_blocks * shape.rows,
+        Extent::Columns => shape.row_blocks * shape.cols,
+        Extent::Row => shape.col_blocks * shape.rows,
         _ => shape.blocks(),
     }
 }
@@ -127,7 +127,7 @@ impl<F: Real> Run<'_, F> {
 
     fn scratch_size(&self) -> usize {
         let staged = self.staged.iter().filter(|s| **s).count();
-        let columns = self.code.accumulators.iter().filter(|a| a.to == Level::Columns).count();
+        let columns = self.code.accumulators.iter().filter(|a| a.to == Extent::Columns).count();
         (self.code.full_registers + staged) * self.pitch()
             + self.code.row_registers * self.row_pitch()
             + columns * self.columns()
@@ -166,16 +166,16 @@ impl<'a, F: Real> Worker<'a, F> {
         let staged = (0..run.staged.len()).filter(|&o| run.staged[o]);
         let stages: SmallVec<[(usize, *mut F); 4]> = staged.map(|o| (o, take(run.pitch()))).collect();
         let columns = code.accumulators.iter().map(|a| match a.to {
-            Level::Columns => take(run.columns()),
+            Extent::Columns => take(run.columns()),
             _ => std::ptr::null_mut(),
         });
         let columns = columns.collect();
-        let place = |p: &Place| match *p {
-            Place::Full(r, before) => after(memory, r * run.pitch()).wrapping_offset(before as isize),
-            Place::Row(r) => after(rows, r * run.row_pitch()),
-            Place::Number(k) => (&raw const code.numbers[k]).cast_mut(),
-            Place::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
-            Place::Shared => std::ptr::null_mut(),
+        let place = |p: &Home| match *p {
+            Home::Full(r, before) => after(memory, r * run.pitch()).wrapping_offset(before as isize),
+            Home::Row(r) => after(rows, r * run.row_pitch()),
+            Home::Number(k) => (&raw const code.numbers[k]).cast_mut(),
+            Home::Output(o) => stages.iter().find(|s| s.0 == o).map_or(std::ptr::null_mut(), |s| s.1),
+            Home::Shared => std::ptr::null_mut(),
         };
         let home: SmallVec<[*mut F; 32]> = code.places.iter().map(place).collect();
         let tiles = SmallVec::from_elem(SmallVec::new(), code.accumulators.len());
@@ -187,7 +187,7 @@ impl<'a, F: Real> Worker<'a, F> {
         let block = shape.block(number);
         for (k, a) in code.accumulators.iter().enumerate() {
             self.tiles[k].clear();
-            if a.to == Level::Columns {
+            if a.to == Extent::Columns {
                 // SAFETY: the memory of this accumulator.
                 unsafe { slice_mut(self.columns[k], self.run.columns()) }.fill(F::identity(a.fold));
             }
@@ -201,7 +201,7 @@ impl<'a, F: Real> Worker<'a, F> {
                 self.poison();
             }
             for (slot, place) in code.places.iter().enumerate() {
-                if let Place::Output(o) = *place
+                if let Home::Output(o) = *place
                     && !self.run.staged[o]
                 {
                     self.at[slot] = self.output(o, self.start(&tile));
@@ -231,9 +231,9 @@ impl<'a, F: Real> Worker<'a, F> {
         let kept = |slot: &usize| !code.first.iter().any(|i| i.to == *slot);
         for slot in (0..code.places.len()).filter(kept) {
             let (first, n) = match code.places[slot] {
-                Place::Full(_, before) => (-(before as isize), run.pitch()),
-                Place::Row(_) => (0, run.row_pitch()),
-                Place::Number(_) | Place::Output(_) | Place::Shared => continue,
+                Home::Full(_, before) => (-(before as isize), run.pitch()),
+                Home::Row(_) => (0, run.row_pitch()),
+                Home::Number(_) | Home::Output(_) | Home::Shared => continue,
             };
             // SAFETY: the register of the slot, as long as it is.
             poison(unsafe { slice_mut(self.home[slot].wrapping_offset(first), n) });
@@ -255,12 +255,12 @@ impl<'a, F: Real> Worker<'a, F> {
     }
 
     /// # Safety
-    /// Slots point to as many elements as a tile has on their level, and the result of an instruction lies apart from its operands.
+    /// Slots point to as many elements as their extent has in a tile, and the result of an instruction lies apart from its operands.
     unsafe fn step(&mut self, i: &Instruction<F>, tile: &Rectangle, block: &Rectangle) {
         let (height, width) = (tile.rows.len(), tile.cols.len());
         // The first place relative to the tile, and how many.
-        let (mut lead, mut size) = (0, if i.level == Level::Full { height * width } else { height });
-        if self.shifted && i.level == Level::Full {
+        let (mut lead, mut size) = (0, if i.extent == Extent::Full { height * width } else { height });
+        if self.shifted && i.extent == Extent::Full {
             (lead, size) = i.span.within(self.start(tile), size);
             if size == 0 {
                 return;
@@ -272,8 +272,8 @@ impl<'a, F: Real> Worker<'a, F> {
         unsafe {
             match i.action {
                 Action::Map(loops) => {
-                    let full = i.level == Level::Full && height > 1;
-                    let by_row = full && i.x.iter().any(|x| x.level == Level::Row);
+                    let full = i.extent == Extent::Full && height > 1;
+                    let by_row = full && i.x.iter().any(|x| x.extent == Extent::Row);
                     if !by_row {
                         return self.map(loops, i, lead, 0, size);
                     }
@@ -291,8 +291,8 @@ impl<'a, F: Real> Worker<'a, F> {
                 }
                 Action::Spread => {
                     let x = self.at[i.x[0].slot];
-                    match i.x[0].level {
-                        Level::Row if height > 1 => {
+                    match i.x[0].extent {
+                        Extent::Row if height > 1 => {
                             let rows = slice_mut(to(), size).chunks_exact_mut(width).zip(slice(x, height));
                             rows.for_each(|(row, &v)| row.fill(v));
                         }
@@ -302,17 +302,17 @@ impl<'a, F: Real> Worker<'a, F> {
                 Action::Shift(s) => self.shift(&self.run.code.shifts[s], i, self.start(tile), lead, size),
                 Action::Load(l) => self.load(l, i.to, lead, size, tile),
                 Action::Store { output, truth } => {
-                    self.store(output, truth, slice(first(), size), i.level, tile)
+                    self.store(output, truth, slice(first(), size), i.extent, tile)
                 }
                 Action::Accumulate(k) => {
                     let (a, x) = (&self.run.code.accumulators[k], slice(first(), size));
                     match a.to {
-                        Level::Columns => {
+                        Extent::Columns => {
                             let to = self.columns[k].add(tile.cols.start - block.cols.start);
                             F::merge(a.fold, slice_mut(to, size), x);
                         }
                         // A value of the rows counts once, not for each tile of a long row.
-                        _ if a.of == Level::Row && tile.cols.start > 0 => {}
+                        _ if a.of == Extent::Row && tile.cols.start > 0 => {}
                         _ => self.tiles[k].push(F::fold(a.fold, x)),
                     }
                 }
@@ -322,9 +322,9 @@ impl<'a, F: Real> Worker<'a, F> {
 
     /// # Safety
     /// The output has the elements of the tile.
-    unsafe fn store(&self, output: usize, truth: bool, x: &[F], level: Level, tile: &Rectangle) {
-        let at = match level {
-            Level::Full => self.start(tile),
+    unsafe fn store(&self, output: usize, truth: bool, x: &[F], extent: Extent, tile: &Rectangle) {
+        let at = match extent {
+            Extent::Full => self.start(tile),
             // The other tiles of a long row have the same to say.
             _ if tile.cols.start > 0 => return,
             _ => tile.rows.start,
@@ -413,12 +413,12 @@ impl<'a, F: Real> Worker<'a, F> {
     /// # Safety
     /// As in [`step`](Worker::step); `row` is that of the row values.
     unsafe fn map(&self, loops: Loops<F>, i: &Instruction<F>, at: isize, row: usize, n: usize) {
-        let is_vector = |x: Operand| x.level == i.level;
+        let is_vector = |x: Operand| x.extent == i.extent;
         // SAFETY: by the caller's promise.
         unsafe {
             let vector = |k: usize| slice(self.at[i.x[k].slot].wrapping_offset(at), n);
-            let number = |k: usize| match i.x[k].level {
-                Level::Row => *self.at[i.x[k].slot].add(row),
+            let number = |k: usize| match i.x[k].extent {
+                Extent::Row => *self.at[i.x[k].slot].add(row),
                 _ => *self.at[i.x[k].slot],
             };
             let out = slice_mut(self.at[i.to].wrapping_offset(at), n);
@@ -442,7 +442,7 @@ impl<'a, F: Real> Worker<'a, F> {
     /// After the last tile of a row within a block: the sums of rows that are longer than a tile.
     fn end_row(&mut self, tile: &Rectangle, number: usize) {
         let shape = self.run.shape;
-        for (k, a) in self.run.code.accumulators.iter().enumerate().filter(|(_, a)| a.to == Level::Row) {
+        for (k, a) in self.run.code.accumulators.iter().enumerate().filter(|(_, a)| a.to == Extent::Row) {
             tree(a.fold, &mut self.tiles[k], 1);
             let place = number % shape.col_blocks * shape.rows + tile.rows.start;
             // SAFETY: the partial result of this row in this block.
@@ -455,7 +455,7 @@ impl<'a, F: Real> Worker<'a, F> {
         let shape = self.run.shape;
         for (k, a) in self.run.code.accumulators.iter().enumerate() {
             match a.to {
-                Level::Columns => {
+                Extent::Columns => {
                     // Rows that the block did not have are as they were at the start.
                     let (width, height) = (block.cols.len(), shape.tile_rows);
                     let place = number / shape.col_blocks * shape.cols + block.cols.start;
@@ -466,7 +466,7 @@ impl<'a, F: Real> Worker<'a, F> {
                         slice_mut(self.run.partial[k].add(place), width).copy_from_slice(&all[..width]);
                     }
                 }
-                Level::Row => {}
+                Extent::Row => {}
                 _ => {
                     let mut total = F::identity(a.fold);
                     if !self.tiles[k].is_empty() {

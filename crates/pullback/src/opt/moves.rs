@@ -13,7 +13,7 @@ use crate::ops::{
 use crate::shape::{Axes, Shape};
 use smallvec::SmallVec;
 
-pub(super) fn layout(graph: &Graph, _: &Options) -> Graph {
+pub(super) fn moves(graph: &Graph, _: &Options) -> Graph {
     rewrite(graph, rule)
 }
 
@@ -54,7 +54,7 @@ type Maps = SmallVec<[AxisMap; 4]>;
 
 /// A move that changes nothing left out, and one after another as one.
 fn joined(w: &mut Rewrite, step: &Step) -> Option<Ref> {
-    if step.op.severs() {
+    if step.op.stops_gradient() {
         return None;
     }
     // An operand of which every element stays in its place is the result.
@@ -73,7 +73,7 @@ fn joined(w: &mut Rewrite, step: &Step) -> Option<Ref> {
     }
     let before = w.step(step.args[0])?.clone();
     let views = [&step.op, &before.op].iter().all(|op| op.movement() == Some(Movement::View));
-    if !views || before.op.severs() {
+    if !views || before.op.stops_gradient() {
         return None;
     }
     let (outer, inner) = (maps(w, step, 0)?, maps(w, &before, 0)?);

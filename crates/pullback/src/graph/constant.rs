@@ -1,28 +1,50 @@
-//! What passes may know of a constant: its value, where it is one that nothing is differentiated through.
+//! What may be known of a constant of a graph: its value, where it is one that nothing is differentiated through.
 
-use crate::dtype::Scalar;
+use super::{Graph, Ref};
+use crate::dtype::{DType, Scalar};
 use crate::shape::Shape;
 use crate::tensor::{Data, Tensor};
 
 /// Larger constants are not made, compared or read element by element.
-pub(super) const SMALL: usize = 4096;
+pub(crate) const SMALL: usize = 4096;
 
 /// Whether the elements are known and no transform looks at them. Others, such as captured parameters, are only moved around.
-pub(super) fn is_literal(t: &Tensor) -> bool {
+pub(crate) fn is_literal(t: &Tensor) -> bool {
     t.node().deps.is_empty() && matches!(t.data(), Data::Splat(_) | Data::Strided(_))
 }
 
-pub(super) fn is_splat(t: &Tensor) -> bool {
+pub(crate) fn is_splat(t: &Tensor) -> bool {
     is_literal(t) && matches!(t.data(), Data::Splat(_))
 }
 
 /// The repeated element.
-pub(super) fn splat(t: &Tensor) -> Option<Scalar> {
+pub(crate) fn splat(t: &Tensor) -> Option<Scalar> {
     is_splat(t).then(|| first(&resized(t, Shape::default())))
 }
 
+impl Graph {
+    /// The number that is repeated over the whole of a constant.
+    pub(crate) fn number(&self, at: Ref) -> Option<f64> {
+        match at {
+            Ref::Const(k) => splat(&self.consts[k]).map(Scalar::to_f64),
+            _ => None,
+        }
+    }
+}
+
+/// Whether multiplying by a number only changes exponents, and so does dividing, as far as the range goes.
+pub(crate) fn is_power_of_two(c: f64) -> bool {
+    c.is_normal() && c.to_bits() & ((1 << 52) - 1) == 0
+}
+
+/// Whether a number is far from the ends of a type's range.
+pub(crate) fn is_moderate(c: f64, dtype: DType) -> bool {
+    let most: f64 = if dtype == DType::F16 { 1e4 } else { 1e30 };
+    (most.recip()..=most).contains(&c.abs())
+}
+
 /// The same repeated element in another shape.
-pub(super) fn resized(t: &Tensor, shape: Shape) -> Tensor {
+pub(crate) fn resized(t: &Tensor, shape: Shape) -> Tensor {
     debug_assert!(is_splat(t));
     Tensor::new(t.dtype(), shape, t.data().clone())
 }
@@ -37,13 +59,13 @@ fn first(t: &Tensor) -> Scalar {
 }
 
 /// A single element as a repeated one, so that it takes part in everything that literals do.
-pub(super) fn compact(t: &Tensor) -> Option<Tensor> {
+pub(crate) fn compact(t: &Tensor) -> Option<Tensor> {
     let single = is_literal(t) && !is_splat(t) && t.numel() == 1;
     single.then(|| Tensor::full_of(first(t), t.dtype(), t.node().shape.clone()))
 }
 
 /// The elements as words, equal for equal bits (and for any two NaN). One word for a repeated element; none for a large constant.
-pub(super) fn words(t: &Tensor) -> Option<Vec<u64>> {
+pub(crate) fn words(t: &Tensor) -> Option<Vec<u64>> {
     if let Some(v) = splat(t) {
         return Some(vec![word(v)]);
     }
@@ -65,7 +87,7 @@ fn word(v: Scalar) -> u64 {
 }
 
 /// Whether one may stand for the other.
-pub(super) fn equal(a: &Tensor, b: &Tensor) -> bool {
+pub(crate) fn equal(a: &Tensor, b: &Tensor) -> bool {
     if a.address() == b.address() {
         return true;
     }

@@ -1,6 +1,6 @@
 //! The common iteration space of some operations: what may be fused, and how.
 //!
-//! A group runs over `rows` of `cols` elements each, in row-major order. Every value of it has one [`Level`]. All questions of
+//! A group runs over `rows` of `cols` elements each, in row-major order. Every value of it has one [`Extent`]. All questions of
 //! what can be part of a group are answered here, for the pass that makes groups and for the compiler of their programs.
 
 use super::function::Function;
@@ -14,11 +14,11 @@ pub(crate) const LONGEST_ROW: usize = 8192;
 
 /// Most elements that a tile computes beyond its own, so that its neighbours' are there for reads at other places, and most elements
 /// that the members of such a group differ by.
-pub(crate) const MOST_BEYOND: usize = 64;
+pub(crate) const MAX_BEYOND: usize = 64;
 
-/// Where a value of a group lives.
+/// How much of the iteration space a value of a group has elements for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Level {
+pub(crate) enum Extent {
     /// One number for all.
     One,
     /// One for each row.
@@ -33,7 +33,7 @@ pub(crate) enum Level {
 
 /// The shape of a group, and where each of its operations belongs.
 #[derive(Clone, Debug)]
-pub(crate) struct Layout {
+pub(crate) struct Space {
     /// `F32` or `F64`.
     pub dtype: DType,
     pub rows: usize,
@@ -42,8 +42,8 @@ pub(crate) struct Layout {
     pub whole: bool,
     /// Members read each other at other places: there is one row, and each value has a length of its own.
     pub shifted: bool,
-    /// The level of each member's value, in the order of the members.
-    pub levels: Vec<Level>,
+    /// The extent of each member's value, in the order of the members.
+    pub extents: Vec<Extent>,
 }
 
 /// Which axes a reduction takes, those of length 1 apart.
@@ -87,13 +87,13 @@ pub(crate) fn is_member(graph: &Graph, step: usize) -> bool {
         }
 }
 
-/// The layout of a group of operations (rising positions of [members](is_member)), or `None` if they cannot be one.
-pub(crate) fn layout(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout> {
+/// The space of a group of operations (rising positions of [members](is_member)), or `None` if they cannot be one.
+pub(crate) fn of(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Space> {
     even(graph, operands, members).or_else(|| shifted(graph, operands, members))
 }
 
-/// The layout of operations that read each other in place.
-fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout> {
+/// The space of operations that read each other in place.
+fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Space> {
     let operands = |k: usize| operands[members[k]].as_slice();
     let place = |at: Ref| match at {
         Ref::Step(k, _) => members.binary_search(&k).ok(),
@@ -150,50 +150,52 @@ fn even(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout>
     }
     let rows = n / cols;
 
-    let mut levels: Vec<Level> = Vec::with_capacity(members.len());
+    let mut extents: Vec<Extent> = Vec::with_capacity(members.len());
     let mut whole = false;
     for (k, step) in steps().enumerate() {
         let own = match size(k) {
-            s if s == n => Level::Full,
+            s if s == n => Extent::Full,
             _ if step.op.is_rowwise() => return None,
-            s if s == rows => Level::Row,
+            s if s == rows => Extent::Row,
             _ => return None,
         };
         for (base, view) in operands(k) {
             let shape = graph.aval(*base).shape;
-            let fits = match (place(*base).map(|p| levels[p]), own) {
+            let fits = match (place(*base).map(|p| extents[p]), own) {
                 (None, _) => !view.is_padded() || repeated(graph, *base).is_none(),
-                (Some(Level::Full), Level::Full) | (Some(Level::Row), Level::Row) => view.is_whole(&shape),
-                (Some(Level::Row), Level::Full) => view.rows(cols).is_some_and(|v| v.is_whole(&shape)),
+                (Some(Extent::Full), Extent::Full) | (Some(Extent::Row), Extent::Row) => {
+                    view.is_whole(&shape)
+                }
+                (Some(Extent::Row), Extent::Full) => view.rows(cols).is_some_and(|v| v.is_whole(&shape)),
                 _ => false,
             };
             if !fits {
                 return None;
             }
         }
-        let level = match step.op.reduction() {
+        let extent = match step.op.reduction() {
             None => own,
             Some((_, axes)) => match (reduced(&graph.aval(step.args[0]).shape, axes)?, own) {
-                (Reduced::Trailing(_), Level::Full) => Level::Row,
-                (Reduced::Leading(_), Level::Full) => Level::Columns,
-                (Reduced::All, Level::Full) if used[k] => Level::Row,
-                (Reduced::All, _) => Level::Total,
+                (Reduced::Trailing(_), Extent::Full) => Extent::Row,
+                (Reduced::Leading(_), Extent::Full) => Extent::Columns,
+                (Reduced::All, Extent::Full) if used[k] => Extent::Row,
+                (Reduced::All, _) => Extent::Total,
                 _ => return None,
             },
         };
-        whole |= used[k] && level == Level::Row && step.op.reduction().is_some();
+        whole |= used[k] && extent == Extent::Row && step.op.reduction().is_some();
         whole |= step.op.is_rowwise();
-        levels.push(level);
+        extents.push(extent);
     }
     let shifted = false;
-    (!whole || cols <= LONGEST_ROW).then_some(Layout { dtype, rows, cols, whole, shifted, levels })
+    (!whole || cols <= LONGEST_ROW).then_some(Space { dtype, rows, cols, whole, shifted, extents })
 }
 
-/// The layout of operations that read each other at other places: slices and pads in row-major order. A tile then computes a few
+/// The space of operations that read each other at other places: slices and pads in row-major order. A tile then computes a few
 /// elements of its neighbours again, and so many only that it hardly takes longer.
-fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layout> {
+fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Space> {
     let dtype = dtype(graph, members)?;
-    let mut levels = Vec::with_capacity(members.len());
+    let mut extents = Vec::with_capacity(members.len());
     let (mut least, mut most) = (usize::MAX, 1);
     for &m in members {
         let step = &graph.steps[m];
@@ -206,20 +208,20 @@ fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layo
         }
         // What is reduced is complete only at the end.
         let total = |axes| matches!(reduced(&graph.aval(step.args[0]).shape, axes), Some(Reduced::All));
-        levels.push(match fold {
-            None => Level::Full,
-            Some((_, axes)) if total(axes) => Level::Total,
+        extents.push(match fold {
+            None => Extent::Full,
+            Some((_, axes)) if total(axes) => Extent::Total,
             Some(_) => return None,
         });
     }
-    if most.checked_sub(least)? > MOST_BEYOND {
+    if most.checked_sub(least)? > MAX_BEYOND {
         return None;
     }
     // How far beyond a tile each value is needed, before it and after.
     let mut beyond = vec![(0isize, 0isize); members.len()];
     for (k, &m) in members.iter().enumerate().rev() {
         let (before, after) = beyond[k];
-        if before + after > MOST_BEYOND as isize {
+        if before + after > MAX_BEYOND as isize {
             return None;
         }
         for (base, view) in &operands[m] {
@@ -228,7 +230,7 @@ fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layo
                 _ => None,
             };
             match place {
-                Some(p) if levels[p] == Level::Full => {
+                Some(p) if extents[p] == Extent::Full => {
                     let by = view.shift(&graph.aval(*base).shape)?.by;
                     beyond[p] = (beyond[p].0.max(before - by), beyond[p].1.max(after + by));
                 }
@@ -237,7 +239,7 @@ fn shifted(graph: &Graph, operands: &Operands, members: &[usize]) -> Option<Layo
             }
         }
     }
-    Some(Layout { dtype, rows: 1, cols: most, whole: false, shifted: true, levels })
+    Some(Space { dtype, rows: 1, cols: most, whole: false, shifted: true, extents })
 }
 
 /// The one float type of some operations; `None` if there are several.
