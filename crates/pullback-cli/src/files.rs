@@ -2,7 +2,7 @@
 
 use crate::failure::{Failure, Result, io};
 use crate::npy;
-use pullback::{DType, Tensor};
+use pullback::{DType, Fallible, Tensor};
 use serde_json::Value;
 
 type Named = Vec<(String, Tensor)>;

@@ -1,7 +1,7 @@
 //! Programs over tensors: every construct of the language as operations of the library.
 
 use crate::failure::plain;
-use pullback::{AxisRange, Tensor};
+use pullback::{AxisRange, Fallible, Tensor};
 use pullback_expr::function::Function;
 use pullback_expr::{Builtin, Connective, Domain, Program, Reduction, Relation, Span};
 

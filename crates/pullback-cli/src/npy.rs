@@ -1,7 +1,7 @@
 //! NumPy arrays, written and read.
 
 use crate::failure::{Failure, Result};
-use pullback::{DType, Tensor};
+use pullback::{DType, Fallible, Tensor};
 use pullback_expr::scalar::Array;
 
 const MAGIC: &[u8] = b"\x93NUMPY";

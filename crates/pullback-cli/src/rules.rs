@@ -3,7 +3,7 @@
 //! Elementwise operations have theirs from the library's table, evaluated on names. The few others are listed here; the numbers beside
 //! them always come from the library's own rules.
 
-use pullback::{Graph, Place, StepView};
+use pullback::{Fallible, Graph, Place, StepView};
 use pullback_expr::function::Function;
 use pullback_expr::symbolic::{self, Style};
 use pullback_expr::{Digits, number};

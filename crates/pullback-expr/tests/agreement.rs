@@ -1,7 +1,7 @@
 //! The engine of the page against the library: the same values and the same derivatives, for every function of the table and for
 //! whole programs.
 
-use pullback::Tensor;
+use pullback::{Fallible, Tensor};
 use pullback_expr::function::Function;
 use pullback_expr::scalar::{self, Array};
 use pullback_testing::samples;

@@ -37,6 +37,7 @@
 //! | derivatives of your own | [`custom_rule`], [`custom_op`], [`implicit`], and [`check`] to test them |
 //! | numbers instead of tensors | [`scalar`] |
 //! | differential equations | [`ode`] |
+//! | errors instead of panics | [`Fallible`], [`Error`] |
 
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
 extern crate self as pullback;
@@ -75,8 +76,8 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
-    AxisList, AxisRange, Device, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of, try_grad_of,
-    with_device,
+    AxisList, AxisRange, Device, Fallible, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor, grad_of,
+    try_grad_of, with_device,
 };
 pub use transform::{
     Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy,
@@ -96,6 +97,7 @@ pub fn set_num_threads(n: usize) {
 
 /// What most programs need. The rest is at the root of the crate, and in its modules.
 pub mod prelude {
+    pub use crate::Fallible as _;
     pub use crate::{
         DType, Graph, Key, Tensor, Tree, checkpoint, compile, cond, detect_anomaly, grad, grad_of, hessian,
         hvp, implicit, jacfwd, jacobian, jacrev, jvp, no_grad, scan, stop_gradient, trace, value_and_grad,

@@ -25,9 +25,8 @@ impl Tensor {
         or_panic(self.try_requires_grad())
     }
 
-    /// [`requires_grad`](Tensor::requires_grad), with an error for integers and truth values, which carry no gradient.
     #[track_caller]
-    pub fn try_requires_grad(&self) -> Result<Tensor> {
+    pub(crate) fn try_requires_grad(&self) -> Result<Tensor> {
         if !self.dtype().is_float() {
             let e = err!(
                 Gradient,
@@ -66,26 +65,14 @@ impl Tensor {
     }
 
     /// The gradient gathered so far, or `None` if no backward pass has arrived here since [`zero_grad`](Tensor::zero_grad), as in a value
-    /// that is not a leaf: [`try_grad`](Tensor::try_grad) says why there is none.
+    /// that is not a leaf: [`try_grad`](crate::Fallible::try_grad) says why there is none.
     #[must_use]
     pub fn grad(&self) -> Option<Tensor> {
         self.node().leaf.get()?.grad()
     }
 
-    /// [`grad`](Tensor::grad), with an error that says why there is none.
-    ///
-    /// ```
-    /// use pullback::prelude::*;
-    /// let mut w = Tensor::scalar(3.0).requires_grad();
-    /// w.square().backward();
-    /// w = &w - w.try_grad()? * 0.1; // recorded, so that this `w` is computed from the first
-    /// w.square().backward();
-    /// let e = w.try_grad().unwrap_err();
-    /// assert!(e.to_string().contains("sub at ") && e.to_string().contains("no_grad"), "{e}");
-    /// # Ok::<(), pullback::Error>(())
-    /// ```
     #[track_caller]
-    pub fn try_grad(&self) -> Result<Tensor> {
+    pub(crate) fn try_grad(&self) -> Result<Tensor> {
         if let Some(g) = self.grad() {
             return Ok(g);
         }
@@ -169,9 +156,8 @@ impl Tensor {
         or_panic(self.try_backward());
     }
 
-    /// [`backward`](Tensor::backward), with errors instead of panics.
     #[track_caller]
-    pub fn try_backward(&self) -> Result<()> {
+    pub(crate) fn try_backward(&self) -> Result<()> {
         let g = self.unit_seed("backward")?;
         self.try_backward_with(&g)
     }
@@ -206,9 +192,8 @@ impl Tensor {
         or_panic(self.try_backward_with(seed));
     }
 
-    /// [`backward_with`](Tensor::backward_with), with errors instead of panics.
     #[track_caller]
-    pub fn try_backward_with(&self, seed: &Tensor) -> Result<()> {
+    pub(crate) fn try_backward_with(&self, seed: &Tensor) -> Result<()> {
         self.check_seed(seed, "backward")?;
         caught(|| pull(AMBIENT, Seeds::from_iter([(self.link(), seed.clone())]), gather))?
     }

@@ -34,9 +34,8 @@ impl Tensor {
         or_panic(Tensor::try_from_slice(elements, shape))
     }
 
-    /// Like [`from_slice`](Tensor::from_slice), with an error if the shape does not hold that many elements.
     #[track_caller]
-    pub fn try_from_slice<T: Element>(elements: &[T], shape: impl Into<Shape>) -> Result<Tensor> {
+    pub(crate) fn try_from_slice<T: Element>(elements: &[T], shape: impl Into<Shape>) -> Result<Tensor> {
         let shape = shape.into();
         let at = std::panic::Location::caller();
         let n = shape.checked_len().map_err(|e| e.in_op("from_slice").at(at))?;
@@ -113,9 +112,9 @@ impl Tensor {
     }
 }
 
-/// Functions that panic with a message, each with a `try_` form that returns the error.
+/// Functions that panic with a message, each with a `try_` form that returns the error, as `methods!` has them.
 macro_rules! makers {
-    ($($(#[$doc:meta])* $name:ident $try:ident$(<$T:ident>)?($($arg:ident: $t:ty),* $(,)?) $body:block)*) => {
+    ($dollar:tt $list:ident; $($(#[$doc:meta])* $name:ident $try:ident$(<$T:ident>)?($($arg:ident: $t:ty),* $(,)?) $body:block)*) => {
         impl Tensor {
             $(
                 $(#[$doc])*
@@ -125,17 +124,23 @@ macro_rules! makers {
                     or_panic(Tensor::$try($($arg),*))
                 }
 
-                #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), with bad arguments as an error.")]
                 #[track_caller]
-                pub fn $try$(<$T: Element>)?($($arg: $t),*) -> Result<Tensor> $body
+                pub(crate) fn $try$(<$T: Element>)?($($arg: $t),*) -> Result<Tensor> $body
             )*
         }
+
+        macro_rules! $list {
+            ($dollar emit:ident) => {
+                $($dollar emit! { $name $try$(<$T>)?($($arg: $t),*) })*
+            };
+        }
+        pub(in crate::tensor) use $list;
     };
 }
 
 pub(super) use makers;
 
-makers! {
+makers! { $ makers_list;
     /// A tensor filled with one number, whose type it takes. It needs no memory until it is written to.
     ///
     /// ```

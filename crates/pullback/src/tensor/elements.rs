@@ -20,9 +20,8 @@ impl Tensor {
         or_panic(self.try_item())
     }
 
-    /// [`item`](Tensor::item), with an error if there is not exactly one element.
     #[track_caller]
-    pub fn try_item(&self) -> Result<f64> {
+    pub(crate) fn try_item(&self) -> Result<f64> {
         if self.numel() != 1 {
             let e =
                 err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
@@ -62,9 +61,8 @@ impl Tensor {
         or_panic(self.try_to_vec())
     }
 
-    /// [`to_vec`](Tensor::to_vec), with an error where there is no value to read, or no memory for its elements.
     #[track_caller]
-    pub fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
+    pub(crate) fn try_to_vec<T: Element>(&self) -> Result<Vec<T>> {
         let x = self.host().map_err(|e| e.in_op("to_vec"))?.bare().try_cast(T::DTYPE)?;
         ask_for::<T>(x.numel()).within("to_vec")?;
         let mut out = vec![T::Stored::zeroed(); x.numel()];

@@ -9,6 +9,7 @@ mod data;
 mod device;
 mod display;
 mod elements;
+mod fallible;
 mod in_place;
 mod methods;
 mod node;
@@ -24,6 +25,7 @@ pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_a
 pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
 pub(crate) use device::{Accelerator, Elements, Placed};
 pub use device::{Device, with_device};
+pub use fallible::Fallible;
 pub use methods::{AxisList, Lengths};
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
@@ -49,6 +51,9 @@ use std::ptr::NonNull;
 /// Cloning copies the handle, not the elements. Views (slices, transposes, broadcasts) share the buffer of the
 /// tensor they came from. Mutation (`x += y`, [`slice_assign`](Tensor::slice_assign)) takes `&mut` and gives *this handle* a new
 /// value; other handles, views and saved values keep the old one.
+///
+/// Operators and methods panic on bad arguments, with a message that says what is wrong. Their `try_` forms, which return it as an error, are
+/// those of the trait [`Fallible`].
 ///
 /// ```
 /// use pullback::prelude::*;

@@ -48,9 +48,8 @@ macro_rules! operators {
         }
         operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 i64);
         impl Tensor {
-            #[doc = concat!("The operator of [`", stringify!($assign), "`](std::ops::", stringify!($Assign), "), with bad arguments as an error.")]
             #[track_caller]
-            pub fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {
+            pub(crate) fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {
                 self.assign($Trait.into(), b.into()).within(<$Trait as Primitive>::NAME)
             }
         }

@@ -89,7 +89,7 @@ impl From<&Key> for Key {
     }
 }
 
-makers! {
+makers! { $ random_makers;
     /// Numbers drawn evenly from `[0, 1)`.
     ///
     /// ```

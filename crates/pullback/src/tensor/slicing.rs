@@ -179,9 +179,8 @@ impl Tensor {
         or_panic(self.try_slice(ranges))
     }
 
-    /// [`slice`](Tensor::slice), with bad arguments as an error.
     #[track_caller]
-    pub fn try_slice(&self, ranges: impl IntoRanges) -> Result<Tensor> {
+    pub(crate) fn try_slice(&self, ranges: impl IntoRanges) -> Result<Tensor> {
         let location = caller();
         let named = |e: Error| e.in_op("slice").at(location);
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
@@ -200,9 +199,8 @@ impl Tensor {
         or_panic(self.try_get(at))
     }
 
-    /// [`get`](Tensor::get), with bad arguments as an error.
     #[track_caller]
-    pub fn try_get(&self, at: isize) -> Result<Tensor> {
+    pub(crate) fn try_get(&self, at: isize) -> Result<Tensor> {
         self.try_slice(at).map_err(|e| e.renamed("get"))
     }
 
@@ -219,9 +217,8 @@ impl Tensor {
         or_panic(self.try_slice_assign(ranges, part))
     }
 
-    /// [`slice_assign`](Tensor::slice_assign), with bad arguments as an error.
     #[track_caller]
-    pub fn try_slice_assign<'a>(
+    pub(crate) fn try_slice_assign<'a>(
         &mut self,
         ranges: impl IntoRanges,
         part: impl Into<Operand<'a>>,

@@ -32,64 +32,66 @@ pub(crate) fn binary<'a>(op: impl Into<Op>, a: &'a Tensor, b: Operand<'a>) -> Re
 macro_rules! table_methods {
     ($($(#[$doc:meta])* $P:ident $m:ident $try:ident($($x:ident),+) = $value:tt;
         d = [$($d:expr),+]; reads $([$($r:ident)*])+; $facts:tt)*) => {
-        $(table_method! { $(#[$doc])* $P $m $try($($x),+) = $value })*
-    };
-}
-
-/// A method from a row. The operators have theirs in `operators`, with `try_` forms here.
-macro_rules! table_method {
-    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($x:ident $(, $b:ident)?) = ($($operator:tt)*)) => { try_method! { $m $try($($b)?) $P } };
-    ($(#[$doc:meta])* Rem rem $try:ident($a:ident, $b:ident) = base) => { try_method! { rem $try($b) Rem } };
-    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($x:ident) = $value:tt) => {
-        methods! { $(#[$doc])* $m $try(&self) -> Tensor { bind($P, &[self]) } }
-    };
-    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($a:ident, $b:ident) = $value:tt) => {
-        methods! { $(#[$doc])* $m $try<'a>(&self, $b: impl Into<Operand<'a>>) -> Tensor { binary($P, self, $b.into()) } }
-    };
-}
-
-macro_rules! try_method {
-    ($m:ident $try:ident() $P:ident) => {
-        try_method! { @ $m $try() -> |x| bind($P, &[x]) }
-    };
-    ($m:ident $try:ident($b:ident) $P:ident) => {
-        try_method! { @ $m $try<'a>($b: impl Into<Operand<'a>>) -> |x| binary($P, x, $b.into()) }
-    };
-    (@ $m:ident $try:ident$(<$l:lifetime>)?($($b:ident: $t:ty)?) -> |$x:ident| $body:expr) => {
         impl Tensor {
-            #[doc = concat!("The operator of [`", stringify!($m), "`](std::ops), with bad arguments as an error.")]
-            #[track_caller]
-            pub fn $try$(<$l>)?(&self $(, $b: $t)?) -> Result<Tensor> {
-                let $x = self;
-                $body
-            }
+            $(
+                try_method! { $P $try($($x),+) }
+                method! { $(#[$doc])* $P $m $try($($x),+) = $value }
+            )*
+        }
+    };
+}
+
+/// A method from a row: public, unless it is an operator, which `operators` has, or an operation of rules alone.
+macro_rules! method {
+    ($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = ($($operator:tt)*)) => {};
+    ($(#[$doc:meta])* Rem $($rest:tt)*) => {};
+    ($(#[$doc:meta])* Gate $m:ident $try:ident($a:ident, $b:ident) = $value:tt) => { method! { @ $(#[$doc])* pub(crate) $m $try($b) } };
+    ($(#[$doc:meta])* Share $m:ident $try:ident($a:ident, $b:ident) = $value:tt) => { method! { @ $(#[$doc])* pub(crate) $m $try($b) } };
+    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($x:ident) = $value:tt) => {
+        $(#[$doc])*
+        #[must_use]
+        #[track_caller]
+        pub fn $m(&self) -> Tensor { or_panic(self.$try()) }
+    };
+    ($(#[$doc:meta])* $P:ident $m:ident $try:ident($a:ident, $b:ident) = $value:tt) => { method! { @ $(#[$doc])* pub $m $try($b) } };
+    (@ $(#[$doc:meta])* $vis:vis $m:ident $try:ident($b:ident)) => {
+        $(#[$doc])*
+        #[must_use]
+        #[track_caller]
+        $vis fn $m<'a>(&self, $b: impl Into<Operand<'a>>) -> Tensor { or_panic(self.$try($b)) }
+    };
+}
+
+/// Its `try_` form.
+macro_rules! try_method {
+    ($P:ident $try:ident($x:ident)) => {
+        #[track_caller]
+        pub(crate) fn $try(&self) -> Result<Tensor> {
+            bind($P, &[self])
+        }
+    };
+    ($P:ident $try:ident($a:ident, $b:ident)) => {
+        #[track_caller]
+        pub(crate) fn $try<'a>(&self, $b: impl Into<Operand<'a>>) -> Result<Tensor> {
+            binary($P, self, $b.into())
         }
     };
 }
 elementwise_table!(table_methods);
 
-macro_rules! comparisons {
-    ($($m:ident $try:ident $R:ident $says:literal)*) => {
-        methods! {
-            $(
-                #[doc = concat!("Whether each element ", $says, " that of `b`, as a bool tensor.")]
-                $m $try<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
-                    binary(Compare { relation: Relation::$R }, self, b.into()).map_err(|e| e.renamed(stringify!($m)))
-                }
-            )*
-        }
-    };
-}
-comparisons! {
-    eq try_eq Eq "equals"
-    ne try_ne Ne "differs from"
-    lt try_lt Lt "is less than"
-    le try_le Le "is at most"
-    gt try_gt Gt "is greater than"
-    ge try_ge Ge "is at least"
-}
-
-methods! {
+methods! { $ choice_methods;
+    /// Whether each element equals that of `b`, as a bool tensor.
+    eq try_eq<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("eq", Relation::Eq, self, b.into()) }
+    /// Whether each element differs from that of `b`, as a bool tensor.
+    ne try_ne<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("ne", Relation::Ne, self, b.into()) }
+    /// Whether each element is less than that of `b`, as a bool tensor.
+    lt try_lt<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("lt", Relation::Lt, self, b.into()) }
+    /// Whether each element is at most that of `b`, as a bool tensor.
+    le try_le<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("le", Relation::Le, self, b.into()) }
+    /// Whether each element is greater than that of `b`, as a bool tensor.
+    gt try_gt<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("gt", Relation::Gt, self, b.into()) }
+    /// Whether each element is at least that of `b`, as a bool tensor.
+    ge try_ge<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("ge", Relation::Ge, self, b.into()) }
     /// Both true; truth values only.
     and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
         binary(Logic { connective: Connective::And }, self, b.into()).map_err(|e| e.renamed("and"))
@@ -136,6 +138,11 @@ methods! {
     }
 }
 
+#[track_caller]
+fn compared(name: &'static str, relation: Relation, a: &Tensor, b: Operand) -> Result<Tensor> {
+    binary(Compare { relation }, a, b).map_err(|e| e.renamed(name))
+}
+
 impl Tensor {
     /// `a` where `mask` is true, `b` where it is false. All three broadcast.
     ///
@@ -154,9 +161,8 @@ impl Tensor {
         or_panic(Tensor::try_where(mask, a, b))
     }
 
-    /// [`where_`](Tensor::where_), with bad arguments as an error.
     #[track_caller]
-    pub fn try_where<'a>(
+    pub(crate) fn try_where<'a>(
         mask: &Tensor,
         a: impl Into<Operand<'a>>,
         b: impl Into<Operand<'a>>,

@@ -22,7 +22,7 @@ pub(super) fn positions(index: &Tensor) -> Result<Cow<'_, Tensor>> {
     Ok(Cow::Borrowed(index))
 }
 
-methods! {
+methods! { $ index_methods;
     /// For each element of `index`, the element of this at that position along the axis, the other positions being equal.
     /// `index` holds integers, and has the same rank.
     ///

@@ -41,7 +41,7 @@ impl From<Shape> for Lengths {
     }
 }
 
-methods! {
+methods! { $ layout_methods;
     /// The same elements in row-major order, in another shape; one length may be -1.
     ///
     /// ```
@@ -210,9 +210,8 @@ impl Tensor {
         or_panic(Tensor::try_concat(parts, at))
     }
 
-    /// [`concat`](Tensor::concat), with bad arguments as an error.
     #[track_caller]
-    pub fn try_concat<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
+    pub(crate) fn try_concat<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
         let parts: Vec<&Tensor> = parts.iter().map(AsRef::as_ref).collect();
         let rank = parts.first().map_or(1, |t| t.rank());
         let axis = axis(at, rank).within("concat")?;
@@ -232,9 +231,8 @@ impl Tensor {
         or_panic(Tensor::try_stack(parts, at))
     }
 
-    /// [`stack`](Tensor::stack), with bad arguments as an error.
     #[track_caller]
-    pub fn try_stack<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
+    pub(crate) fn try_stack<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
         with_caller(caller(), || {
             let rows: Result<Vec<Tensor>> = parts.iter().map(|t| t.as_ref().try_unsqueeze(at)).collect();
             Tensor::try_concat(&rows?, at)

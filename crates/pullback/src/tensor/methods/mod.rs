@@ -7,13 +7,19 @@ mod product;
 mod reduce;
 
 pub(crate) use elementwise::binary;
+pub(super) use elementwise::choice_methods;
+pub(super) use index::index_methods;
 pub use layout::Lengths;
+pub(super) use layout::layout_methods;
 pub(crate) use layout::whole;
+pub(super) use product::product_methods;
 pub use reduce::AxisList;
+pub(super) use reduce::{extreme_methods, reduction_methods};
 
-/// Methods that panic with a message, each with a `try_` form that returns the error.
+/// Methods that panic with a message, each with a `try_` form that returns the error. The library calls these as they stand here; users find
+/// them in [`Fallible`](crate::Fallible), which gets their signatures from the macro `$list`.
 macro_rules! methods {
-    ($($(#[$doc:meta])* $name:ident $try:ident$(<$l:lifetime>)?(&$self:ident $(, $arg:ident: $t:ty)*) -> $out:ty $body:block)*) => {
+    ($dollar:tt $list:ident; $($(#[$doc:meta])* $name:ident $try:ident$(<$l:lifetime>)?(&$self:ident $(, $arg:ident: $t:ty)*) -> $out:ty $body:block)*) => {
         impl Tensor {
             $(
                 $(#[$doc])*
@@ -23,11 +29,17 @@ macro_rules! methods {
                     or_panic($self.$try($($arg),*))
                 }
 
-                #[doc = concat!("[`", stringify!($name), "`](Tensor::", stringify!($name), "), with bad arguments as an error.")]
                 #[track_caller]
-                pub fn $try$(<$l>)?(&$self $(, $arg: $t)*) -> Result<$out> $body
+                pub(crate) fn $try$(<$l>)?(&$self $(, $arg: $t)*) -> Result<$out> $body
             )*
         }
+
+        macro_rules! $list {
+            ($dollar emit:ident) => {
+                $($dollar emit! { $name $try$(<$l>)?(&self $(, $arg: $t)*) -> $out })*
+            };
+        }
+        pub(in crate::tensor) use $list;
     };
 }
 use methods;

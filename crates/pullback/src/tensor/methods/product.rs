@@ -71,7 +71,7 @@ fn over(op: impl Into<Op>, x: &Tensor, at: isize) -> Result<Tensor> {
     bind(op, &[&x.try_transpose(at, -1)?])?.try_transpose(at, -1)
 }
 
-methods! {
+methods! { $ product_methods;
     /// Matrix product of the last two axes; leading axes broadcast, and a tensor of one axis is a row on the left and a column
     /// on the right.
     ///

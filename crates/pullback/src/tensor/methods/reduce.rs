@@ -34,7 +34,7 @@ fn all(x: &Tensor) -> Axes {
 /// `name`, `name_axes` and `name_axes_keep`, from a function of the axes.
 macro_rules! reductions {
     ($($(#[$doc:meta])* $name:ident $try:ident $over:ident $try_over:ident $keep:ident $try_keep:ident = $f:expr;)*) => {
-        methods! {
+        methods! { $ reduction_methods;
             $(
                 $(#[$doc])*
                 $name $try(&self) -> Tensor { of_all(stringify!($name), self, $f) }
@@ -193,7 +193,7 @@ reductions! {
     std try_std std_axes try_std_axes std_axes_keep try_std_axes_keep = std;
 }
 
-methods! {
+methods! { $ extreme_methods;
     /// Position of the first largest element along an axis, as i64. NaN counts as the largest.
     ///
     /// ```
