@@ -7,6 +7,7 @@ use crate::dtype::{Element, Scalar, with_float};
 use crate::error::err;
 use crate::kernels::movement;
 use crate::kernels::random::{Philox, draw, unit, unit32};
+use bytemuck::Pod;
 use smallvec::smallvec;
 
 /// The axes in front of the words of a key.
@@ -21,6 +22,14 @@ fn streams(key: Value) -> Vec<Philox> {
     let mut words = vec![0i64; key.shape.iter().product()];
     movement::copy(key.view(), &mut words);
     words.chunks_exact(2).map(|w| Philox { key: w[0] as u64, stream: w[1] as u64 }).collect()
+}
+
+/// The elements that `f` draws from each of the streams; a single one needs no buffer.
+fn drawn<T: Pod>(streams: &[Philox], out: &mut Output, f: impl Fn(Philox, usize) -> T) {
+    match (streams, out.shape().numel()) {
+        (&[stream], 1) => out.splat(f(stream, 0)),
+        _ => draw(streams, out.fill(), f),
+    }
 }
 
 /// A distribution: what one key draws.
@@ -104,7 +113,7 @@ impl Law for Uniform {
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
         let unit = if self.dtype == DType::F64 { unit } else { unit32 };
-        with_float!(self.dtype, T => draw(streams, out.fill(), |s, k| T::from_scalar(Scalar::F64(unit(s.word(k)))).store()));
+        with_float!(self.dtype, T => drawn(streams, out, |s, k| T::from_scalar(Scalar::F64(unit(s.word(k)))).store()));
         Ok(())
     }
 
@@ -129,7 +138,7 @@ impl Law for Randn {
     }
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
-        with_float!(self.dtype, T => draw(streams, out.fill(), |s, k| T::from_scalar(Scalar::F64(s.normal(k))).store()));
+        with_float!(self.dtype, T => drawn(streams, out, |s, k| T::from_scalar(Scalar::F64(s.normal(k))).store()));
         Ok(())
     }
 
@@ -158,7 +167,7 @@ impl Law for Randint {
     }
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
-        draw(streams, out.fill(), |s, k| s.integer(k, self.low, self.high));
+        drawn(streams, out, |s, k| s.integer(k, self.low, self.high));
         Ok(())
     }
 
@@ -186,7 +195,7 @@ impl Law for Bernoulli {
     }
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
-        draw(streams, out.fill(), |s, k| (unit(s.word(k)) < self.p).store());
+        drawn(streams, out, |s, k| (unit(s.word(k)) < self.p).store());
         Ok(())
     }
 

@@ -140,7 +140,7 @@ macro_rules! makers {
 
 pub(super) use makers;
 
-makers! { $ makers_list;
+makers! { $ create_makers;
     /// A tensor filled with one number, whose type it takes. It needs no memory until it is written to.
     ///
     /// ```

@@ -1,6 +1,6 @@
 //! The `try_` forms, apart from the methods that most programs call.
 
-use super::create::makers_list;
+use super::create::create_makers;
 use super::methods::{
     choice_methods, extreme_methods, index_methods, layout_methods, product_methods, reduction_methods,
 };
@@ -84,7 +84,7 @@ macro_rules! define_rows {
 /// All other methods.
 macro_rules! all_methods {
     ($emit:ident) => {
-        makers_list! { $emit }
+        create_makers! { $emit }
         random_makers! { $emit }
         choice_methods! { $emit }
         reduction_methods! { $emit }
