@@ -41,9 +41,14 @@ pub(crate) const PIECES: usize = 4;
 /// the work was split. Every boundary is a multiple of `align`.
 pub(crate) fn split(n: usize, grain: usize, align: usize, f: impl Fn(Range<usize>) + Sync) {
     let parts = num_threads().min(n / grain.max(1)).max(1);
-    if parts == 1 {
-        return f(0..n);
+    match parts {
+        1 => f(0..n),
+        _ => share(parts, n, grain, align, &f),
     }
+}
+
+/// The work of [`split`] on several threads. Apart, because it is long, and `split` is compiled for every kernel.
+fn share(parts: usize, n: usize, grain: usize, align: usize, f: &(dyn Fn(Range<usize>) + Sync)) {
     let pieces = (parts * PIECES).min(n / grain.max(1));
     let step = n.div_ceil(pieces).next_multiple_of(align.max(1));
     let pieces = n.div_ceil(step);
