@@ -8,7 +8,7 @@ use crate::tensor::{Data, Tensor};
 /// Larger constants are not made, compared or read element by element.
 pub(crate) const SMALL: usize = 4096;
 
-/// Whether the elements are known and no transform looks at them. Others, such as captured parameters, are only moved around.
+/// Whether the elements are known and they are part of no active transform. Others, such as captured parameters, are only moved around.
 pub(crate) fn is_literal(t: &Tensor) -> bool {
     t.node().deps.is_empty() && matches!(t.data(), Data::Splat(_) | Data::Strided(_))
 }

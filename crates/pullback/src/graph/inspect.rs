@@ -27,7 +27,7 @@ impl From<Ref> for Place {
     }
 }
 
-/// One operation of a graph, to look at and to run by itself.
+/// One operation of a graph, to be inspected and run by itself.
 #[derive(Clone, Copy)]
 pub struct StepView<'a>(&'a Step);
 
@@ -52,7 +52,7 @@ impl StepView<'_> {
         self.0.avals.iter().map(|a| (a.dtype, a.shape.to_vec())).collect()
     }
 
-    /// Applies the operation to tensors, so that any transform may look on.
+    /// Applies the operation to tensors, visible to active transforms.
     #[track_caller]
     pub fn apply(&self, args: &[Tensor]) -> Result<Vec<Tensor>> {
         let args: Vec<&Tensor> = args.iter().collect();

@@ -127,7 +127,7 @@ impl Graph {
         }
     }
 
-    /// The program applied to inputs, one for each of the graph's, as operations that any transform may look on.
+    /// The program applied to inputs, one for each of the graph's, as operations that are visible to active transforms.
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -151,7 +151,7 @@ impl Graph {
         self.outputs.iter().map(|&a| self.aval(a)).collect()
     }
 
-    /// Runs the program through `bind`, so that any transform may look on. A value is dropped after its last use.
+    /// Runs the program through `bind`, visible to active transforms. A value is dropped after its last use.
     pub(crate) fn eval(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
         self.eval_knowing(inputs, |_| None)
     }
@@ -210,7 +210,7 @@ impl Graph {
         self.lift_some(|_| true)
     }
 
-    /// [`lift`](Graph::lift) of the captured tensors that a transform looks at.
+    /// [`lift`](Graph::lift) of the captured tensors that are part of an active transform.
     pub(crate) fn lift_watched(self) -> (Graph, Vec<Tensor>) {
         self.lift_some(|t| !t.node().deps.is_empty() || t.data().interpreter() != 0)
     }

@@ -258,7 +258,7 @@ fn newest_frame<'a>(values: impl Iterator<Item = &'a Tensor>) -> u64 {
 
 /// Runs the body: its outputs, the block to record for them, and the frame that they were computed in.
 ///
-/// Transforms newer than the frame record the block as a whole, so that nothing of the run is saved for them. Older ones look on.
+/// Transforms newer than the frame record the block as a whole, so that nothing of the run is saved for them. Older ones see its operations.
 fn run(
     block: Arc<dyn Block>,
     inputs: &[&Tensor],
@@ -268,7 +268,7 @@ fn run(
         let x = inputs.iter().map(|t| older(t, frame)).collect::<Result<Vec<Tensor>>>()?;
         let (ran, entered) = forgetting(frame, || block.run_to_record(&x));
         let (outputs, ran) = ran?;
-        // Its rule is what transforms follow, whatever else the body looks at.
+        // Its rule is what transforms follow, whatever else the body reads.
         let ruled = block.rules().is_some() || !block.reaches_captures();
         if ruled {
             no_captures(&outputs, frame)?;
@@ -278,7 +278,7 @@ fn run(
             return Ok((outputs, ran.unwrap_or(block), frame));
         }
         // The body has captured a value of a newer frame than those of the inputs. It runs again, and transforms older than that
-        // look on: when they pull back, that frame may have ended.
+        // see its operations: when they pull back, that frame may have ended.
         frame = newest;
     }
 }

@@ -23,7 +23,7 @@ pub(super) struct Reversal<'a> {
     /// Which outputs those are.
     has_rows: Vec<bool>,
     kept: Option<Kept<Vec<Tensor>>>,
-    /// Another transform looks on: an outer one that differentiates this pullback, or a trace.
+    /// Another transform is active: an outer one that differentiates this pullback, or a trace.
     watched: bool,
 }
 

@@ -1,6 +1,6 @@
 //! Which groups may become one: not those between which a path leads through a third, which would have to run both before and after them.
 //!
-//! To look at all that lies behind a group each time would take time quadratic in the graph. So two things are kept. Groups stand in an
+//! To search all that a group depends on each time would take time quadratic in the graph. So two things are kept. Groups stand in an
 //! order in which each comes after what it reads: a path from one group to another leads only through groups that stand between them,
 //! and where two are joined, only these change places (D. J. Pearce and P. H. J. Kelly, "A dynamic topological sort algorithm for
 //! directed acyclic graphs", 2006). And most paths, such as those from the forward pass through the loss to the backward pass, touch a longest path of
@@ -97,7 +97,7 @@ impl Groups<'_> {
     }
 
     /// The groups that can be reached from one of two by steps to neighbours, and stand between the two. `None` if the other one is reached through
-    /// them, or if there is too much to look at.
+    /// them, or if there is too much to search.
     fn search(
         &mut self,
         start: usize,

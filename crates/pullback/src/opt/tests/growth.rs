@@ -60,7 +60,7 @@ fn longer(x: &Tensor, n: usize) -> Tensor {
     long.slice(long.shape()[0] - 600..).sum()
 }
 
-/// What is looked at while the gradient of a program is compiled.
+/// The work of compiling the gradient of a program.
 fn work(f: Program, n: usize, options: &Options) -> usize {
     let x = Tensor::linspace(0.1, 1.0, 8);
     let graph = trace(grad(move |x: &Tensor| f(x, n)), &x);
@@ -82,7 +82,7 @@ fn grows_with_the_length(f: Program, n: usize, options: &Options) {
 
 #[test]
 fn compiling_was_quadratic_in_the_length_of_a_program() {
-    // So long that most groups are as large as they may be: up to there, what is looked at for each member grows.
+    // So long that most groups are as large as they may be: up to there, the work for each member grows.
     let programs: [(Program, usize); 6] =
         [(chain, 150), (lorenz, 20), (burgers, 50), (layers, 50), (wide, 80), (longer, 300)];
     for (f, n) in programs {

@@ -22,7 +22,7 @@ use std::sync::Arc;
 pub struct Executable {
     graph: Graph,
     compiled: Arc<CompiledGraph>,
-    /// Constants that a transform looks at: the last inputs of what is compiled.
+    /// Constants that are part of an active transform: the last inputs of what is compiled.
     watched: Vec<Tensor>,
 }
 

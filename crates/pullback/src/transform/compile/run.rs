@@ -1,4 +1,4 @@
-//! A compiled graph as an operation: the plan where values are known, the operations where a transform looks on.
+//! A compiled graph as an operation: the plan where values are known, the operations where a transform is active.
 
 use crate::backend::{self, Executor, Profile, host};
 use crate::error::Result;
@@ -180,7 +180,7 @@ fn device<'a>(mut inputs: impl Iterator<Item = &'a Tensor>) -> Option<Device> {
     inputs.find(|t| matches!(t.data(), Data::Placed(_))).map(Tensor::device)
 }
 
-/// Whether no transform looks on: nothing has to be recorded.
+/// Whether no transform is active on a value: nothing has to be recorded.
 fn is_plain(t: &Tensor) -> bool {
     t.data().frame() == 0 && t.node().deps.is_empty()
 }

@@ -32,6 +32,7 @@ impl<F: Real> Values<F> {
         for x in arguments {
             let record = RefCell::new(Record { values: self, parts: Vec::new() });
             let found = Function::written_out()
+                .into_iter()
                 .filter_map(|(f, formula)| Some((f, Record::find(&record, x, formula)?)));
             let found: Vec<(Function, Id)> = found.collect();
             let Record { values, mut parts } = record.into_inner();

@@ -76,7 +76,7 @@ impl Map2 for NegMul {
 /// The derivative of a row of the table.
 struct Slope<P>(std::marker::PhantomData<P>);
 
-/// Those rows whose derivative is worth an instruction, because it has most of its work in common with the value.
+/// The derivatives of the rows that are [`Sloped`].
 macro_rules! slope {
     (Gelu $($row:tt)*) => { slope!(@ Gelu $($row)*); };
     (Silu $($row:tt)*) => { slope!(@ Silu $($row)*); };
@@ -124,7 +124,7 @@ macro_rules! functions {
             $($P,)*
             Equal, Unequal, Less, AtMost, Greater, AtLeast, And, Or, Xor, Not, IsTrue,
             Select, NegMul, MulAdd, MulSub, NegMulAdd, GateAdd, MulMul, GateMul, GateGate,
-            GeluSlope, SiluSlope,
+            Slope(Sloped),
         }
 
         impl Function {
@@ -174,8 +174,7 @@ macro_rules! functions {
                     Function::MulMul => three::<F, MulMul>(),
                     Function::GateMul => three::<F, GateMul>(),
                     Function::GateGate => three::<F, GateGate>(),
-                    Function::GeluSlope => Loops::One(loop1::<Slope<ops::Gelu>, F>),
-                    Function::SiluSlope => Loops::One(loop1::<Slope<ops::Silu>, F>),
+                    Function::Slope(of) => of.loops(),
                 }
             }
 
@@ -191,8 +190,7 @@ macro_rules! functions {
             pub fn work(self) -> usize {
                 match self {
                     $(Function::$P => of_row!(work $P ($($x),+)),)*
-                    Function::GeluSlope => Slope::<ops::Gelu>::value(Cost::OPERAND).work,
-                    Function::SiluSlope => Slope::<ops::Silu>::value(Cost::OPERAND).work,
+                    Function::Slope(of) => of.work(),
                     _ => 1,
                 }
             }
@@ -204,27 +202,68 @@ elementwise_table!(functions);
 /// A loop with two results.
 pub(super) type Both<F> = fn(&[F], &mut [F], &mut [F]);
 
+macro_rules! sloped {
+    ($($P:ident)*) => {
+        /// The rows whose derivative is worth an instruction, because it has most of its work in common with the value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(super) enum Sloped {
+            $($P),*
+        }
+
+        impl Sloped {
+            /// The row that a function is, or is the derivative of.
+            fn of(f: Function) -> Option<Sloped> {
+                match f {
+                    $(Function::$P => Some(Sloped::$P),)*
+                    Function::Slope(of) => Some(of),
+                    _ => None,
+                }
+            }
+
+            fn loops<F: Float>(self) -> Loops<F> {
+                match self {
+                    $(Sloped::$P => Loops::One(loop1::<Slope<ops::$P>, F>),)*
+                }
+            }
+
+            fn work(self) -> usize {
+                match self {
+                    $(Sloped::$P => Slope::<ops::$P>::value(Cost::OPERAND).work,)*
+                }
+            }
+
+            /// The row and its derivative, and the loop that computes both.
+            fn pair<F: Float>(self) -> ([Function; 2], Both<F>) {
+                match self {
+                    $(Sloped::$P => {
+                        ([Function::$P, Function::Slope(self)], loop_pair::<(ops::$P, Slope<ops::$P>), F>)
+                    })*
+                }
+            }
+        }
+
+        impl Function {
+            /// The functions that are worth finding where a graph has their formulas.
+            pub fn written_out<F: Real>() -> Vec<(Function, Formula<F>)> {
+                let all: &[(Function, Formula<F>)] = &[$(
+                    (Function::$P, |x| ops::$P::value(x)),
+                    (Function::Slope(Sloped::$P), |x| Slope::<ops::$P>::value(x)),
+                )*];
+                all.to_vec()
+            }
+        }
+    };
+}
+sloped! { Gelu Silu }
+
 impl Function {
     /// The two functions, of which this is one, that one loop computes of the same argument.
     pub fn pair<F: Float>(self) -> Option<([Function; 2], Both<F>)> {
         use Function::*;
         Some(match self {
             Sin | Cos => ([Sin, Cos], loop_pair::<SinCos, F>),
-            Gelu | GeluSlope => ([Gelu, GeluSlope], loop_pair::<(ops::Gelu, Slope<ops::Gelu>), F>),
-            Silu | SiluSlope => ([Silu, SiluSlope], loop_pair::<(ops::Silu, Slope<ops::Silu>), F>),
-            _ => return None,
+            other => Sloped::of(other)?.pair(),
         })
-    }
-
-    /// The functions that are worth finding where a graph has their formulas.
-    pub fn written_out<F: Real>() -> impl Iterator<Item = (Function, Formula<F>)> {
-        let functions: [(Function, Formula<F>); 4] = [
-            (Function::Gelu, |x| ops::Gelu::value(x)),
-            (Function::GeluSlope, |x| Slope::<ops::Gelu>::value(x)),
-            (Function::Silu, |x| ops::Silu::value(x)),
-            (Function::SiluSlope, |x| Slope::<ops::Silu>::value(x)),
-        ];
-        functions.into_iter()
     }
 
     /// The value for operands that are known.

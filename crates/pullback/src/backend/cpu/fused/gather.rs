@@ -105,7 +105,7 @@ impl Bound {
                 place.next(k, by);
                 continue;
             }
-            // Whole rows that lie one step apart need no look at the other axes.
+            // Whole rows that lie one step apart need not consider the other axes.
             let (apart, along) = place.run();
             let rows = match column {
                 0 if along * len <= rest.len() => along,
