@@ -1,7 +1,7 @@
 //! Passes: a graph in, a better graph out, one idea a file.
 //!
 //! Each pass is a function of a graph, runs inside of loops, branches and calls too, and is checked by the verifier in debug builds.
-//! All of them stand in one [list](pipeline), with the stage that they run in.
+//! All of them stand in one list, in `pipeline.rs`, with the stage that they run in.
 
 mod cse;
 mod dce;

@@ -19,7 +19,7 @@ impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A placeholder is not printed by mistake: whoever prints wants the value. `Debug` tells what it is.
         if let Data::Traced(t) = self.data() {
-            let e = self.host().err().expect("a placeholder has no value");
+            let e = self.host().expect_err("a placeholder has no value");
             or_panic::<()>(Err(e.in_op("print").made_at(t.location().unwrap_or(caller()))));
         }
         self.fmt_known(f)
