@@ -213,9 +213,8 @@ impl Tensor {
         or_panic(self.try_to(device))
     }
 
-    /// [`to`](Tensor::to), with an error where the device has no room.
     #[track_caller]
-    pub fn try_to(&self, device: &Device) -> Result<Tensor> {
+    pub(crate) fn try_to(&self, device: &Device) -> Result<Tensor> {
         let from = self.device();
         if from == *device && !matches!(self.data(), Data::Traced(_)) {
             return Ok(self.clone());

@@ -5,7 +5,7 @@ use super::methods::{
     choice_methods, extreme_methods, index_methods, layout_methods, product_methods, reduction_methods,
 };
 use super::random::random_makers;
-use super::{AxisList, IntoRanges, Key, Lengths, Operand, Tensor};
+use super::{AxisList, Device, IntoRanges, Key, Lengths, Operand, Tensor};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -101,6 +101,7 @@ macro_rules! all_methods {
         $emit! { #[doc = "The operator `*=`, with bad arguments as an error."] mul_assign try_mul_assign<'a>(&mut self, b: impl Into<Operand<'a>>) }
         $emit! { #[doc = "The operator `/=`, with bad arguments as an error."] div_assign try_div_assign<'a>(&mut self, b: impl Into<Operand<'a>>) }
         $emit! { #[doc = "The operator `%=`, with bad arguments as an error."] rem_assign try_rem_assign<'a>(&mut self, b: impl Into<Operand<'a>>) }
+        $emit! { to try_to(&self, device: &Device) -> Tensor }
         $emit! { requires_grad try_requires_grad(&self) -> Tensor }
         $emit! { backward try_backward(&self) -> () }
         $emit! { backward_with try_backward_with(&self, seed: &Tensor) -> () }
