@@ -2,7 +2,7 @@
 //! together, for random programs.
 
 use pullback::prelude::*;
-use pullback::{custom_rule, linearize};
+use pullback::{Device, custom_rule, linearize, with_device};
 use pullback_testing::{Dice, close};
 use std::sync::Arc;
 
@@ -188,6 +188,24 @@ fn every_pair() {
     }
 }
 
+/// With all tensors on a device, whose elements no kernel of the host can read, the bits are those of the host.
+#[test]
+fn every_pair_on_a_device() {
+    let here: Vec<(&str, Function)> = functions().into();
+    let device = Device::simulated();
+    let there = with_device(&device, functions);
+    for ((name, f), (_, g)) in here.into_iter().zip(there) {
+        for inner in &TRANSFORMS {
+            for outer in &TRANSFORMS {
+                let what = format!("{}({}({name}))", outer.name, inner.name);
+                let expected = (outer.apply)((inner.apply)(f.clone()))(&point());
+                let found = with_device(&device, || (outer.apply)((inner.apply)(g.clone()))(&point()));
+                assert_eq!(found.to_vec::<f64>(), expected.to_vec::<f64>(), "{what}");
+            }
+        }
+    }
+}
+
 #[test]
 fn every_triple() {
     let (name, f) = functions().into_iter().next().expect("there are functions");
@@ -283,6 +301,12 @@ fn the_modes_are_transposes_of_each_other_in_random_programs() {
         assert!(same(inner(&g, &jvp(f, &x, &t).1)), "program {seed}");
         assert!(same(inner(&g, &linearize(f, &x).1(&t))), "linearized program {seed}");
         assert!(same(inner(&vjp(checkpoint(f), &x).1(&g), &t)), "checkpointed program {seed}");
+        let device = Device::simulated();
+        let there = with_device(&device, || vjp(f, &x.to(&device)).1(&g.to(&device)));
+        assert!(
+            there.device() == device && same(inner(&there.to(&Device::cpu()), &t)),
+            "program {seed} on a device"
+        );
         let lanes = |t: &Tensor| t.unsqueeze(0).broadcast_to([&[2], t.shape()].concat());
         let mapped = vjp(vmap(f), &lanes(&x)).1(&lanes(&g));
         assert!(same(inner(&mapped.get(1), &t)), "mapped program {seed}");
