@@ -277,7 +277,7 @@ mod tests {
     use super::*;
     use crate::graph::Builder;
     use crate::location::caller;
-    use crate::ops::{Aval, Broadcast, Concat, Op, Permute, Region, Reshape, Slice, SliceAssign};
+    use crate::ops::{Aval, Broadcast, Concat, Op, Permute, Reshape, Slice, SliceAssign, SliceSpec};
 
     /// The axes of a view: length, axis of the value, start and step.
     fn axes(view: &View) -> Vec<(usize, Option<usize>, isize, isize)> {
@@ -322,8 +322,8 @@ mod tests {
         assert!(view.rows(5).is_some() && view.rows(40).is_none());
     }
 
-    fn region(axes: &[(usize, isize, usize)]) -> Region {
-        Region { axes: axes.into() }
+    fn region(axes: &[(usize, isize, usize)]) -> SliceSpec {
+        SliceSpec { axes: axes.into() }
     }
 
     #[test]

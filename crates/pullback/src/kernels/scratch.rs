@@ -8,7 +8,7 @@ use std::cell::RefCell;
 
 thread_local! {
     /// One for each kernel that runs inside of another.
-    static KEPT: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
+    static CACHED: RefCell<Vec<Scratch>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Memory for at least `size` elements, at a boundary of cache lines, kept by the thread from kernel to kernel. What is in it is not
@@ -19,11 +19,11 @@ thread_local! {
 pub(crate) fn with_scratch<T: bytemuck::Pod>(size: usize, through: usize, f: impl FnOnce(*mut T)) {
     let bytes = size * size_of::<T>();
     let align = if through < MANY { LINE } else { PAGE };
-    let kept = KEPT.with_borrow_mut(Vec::pop).filter(|kept| kept.bytes() >= bytes && kept.align >= align);
+    let kept = CACHED.with_borrow_mut(Vec::pop).filter(|kept| kept.bytes() >= bytes && kept.align >= align);
     let mut scratch = kept.unwrap_or_else(|| Scratch::new(bytes, align));
     poison(&mut scratch.memory()[..bytes.div_ceil(8)]);
     f(scratch.memory().as_mut_ptr().cast());
-    KEPT.with_borrow_mut(|kept| kept.push(scratch));
+    CACHED.with_borrow_mut(|kept| kept.push(scratch));
 }
 
 /// `n` copies of a number. Where there is no memory for them an error is raised, which the operation returns.

@@ -1,6 +1,6 @@
 //! The static parameters of operations as data: how graphs print, parse and compare them.
 
-use super::{Connective, Region, Relation};
+use super::{Connective, Relation, SliceSpec};
 use crate::DType;
 use crate::error::{Result, err};
 use crate::shape::{Axes, Shape};
@@ -157,12 +157,12 @@ impl Attribute for (usize, isize, usize) {
     }
 }
 
-impl Attribute for Region {
+impl Attribute for SliceSpec {
     fn to_attr(&self) -> Attr {
         Attr::List(self.axes.iter().map(Attribute::to_attr).collect())
     }
-    fn from_attr(attr: &Attr) -> Option<Region> {
-        Some(Region { axes: list::<_, Vec<_>>(attr)?.into() })
+    fn from_attr(attr: &Attr) -> Option<SliceSpec> {
+        Some(SliceSpec { axes: list::<_, Vec<_>>(attr)?.into() })
     }
 }
 

@@ -65,8 +65,8 @@ impl Primitive for Compare {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -119,8 +119,8 @@ impl Primitive for Where {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

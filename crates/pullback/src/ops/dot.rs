@@ -80,7 +80,7 @@ impl Primitive for Dot {
         Linearity::Multilinear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         let [a, b] = x else { unreachable!("a product has two factors") };
         let folds = match (a.mapped, b.mapped) {
             (true, false) => a.value.rank() == 3,
@@ -88,7 +88,7 @@ impl Primitive for Dot {
             _ => false,
         };
         Some(match folds {
-            false => Lane::bind_all(Dot, x, n),
+            false => Batched::bind_all(Dot, x, n),
             true if a.mapped => rows_of_lanes(&a.value, &b.value),
             // ab = (bᵀaᵀ)ᵀ: the columns of the lanes are the rows of their transposes.
             true => rows_of_lanes(&b.value.transposed(), &a.value.transposed()).map(|y| y.transposed()),

@@ -134,10 +134,10 @@ impl Primitive for Gather {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         let [from, index] = x else { unreachable!("gather has two inputs") };
         if from.mapped {
-            return Some(Lane::bind_all(Gather { axis: self.axis + 1 }, x, n));
+            return Some(Batched::bind_all(Gather { axis: self.axis + 1 }, x, n));
         }
         // The lanes of the index follow each other along the axis, so that the pullback adds to one array, not to n.
         let (joined, len) = (lanes_into_axis(&index.value, self.axis), index.value.shape()[self.axis + 1]);
@@ -187,8 +187,8 @@ impl Primitive for ScatterAdd {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(ScatterAdd { axis: self.axis + 1 }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(ScatterAdd { axis: self.axis + 1 }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -250,7 +250,7 @@ impl Primitive for IndexSelect {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         let [from, index] = x else { unreachable!("index_select has two inputs") };
         Some(match (from.mapped, index.mapped) {
             (true, false) => bind(IndexSelect { axis: self.axis + 1 }, &[&from.value, &index.value]),
@@ -307,7 +307,7 @@ impl Primitive for IndexAdd {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         let add = |to: Tensor, src: Tensor| {
             let (index, axis) = (&x[1], self.axis + 1);
             if !index.mapped {

@@ -51,8 +51,8 @@ impl Primitive for Reshape {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(Reshape { to: self.to.inserted(0, n) }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(Reshape { to: self.to.inserted(0, n) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -165,9 +165,9 @@ impl Primitive for Permute {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         let perm = std::iter::once(0).chain(self.perm.iter().map(|p| p + 1)).collect();
-        Some(Lane::bind_all(Permute { perm }, x, n))
+        Some(Batched::bind_all(Permute { perm }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -236,7 +236,7 @@ impl Primitive for Broadcast {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         // The new axes come between the lanes and the old ones.
         let (lanes, old) = x[0].value.node().shape.split_at(1);
         let ones = std::iter::repeat_n(&1, self.to.len() - old.len());
@@ -256,12 +256,12 @@ impl Primitive for Broadcast {
 
 /// A regular selection of positions along each axis.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Region {
+pub(crate) struct SliceSpec {
     /// Where each axis starts, the step (negative to run backward), and how many.
     pub axes: Box<[(usize, isize, usize)]>,
 }
 
-impl Region {
+impl SliceSpec {
     fn check(&self, shape: &Shape) -> Result<()> {
         let inside = |(&(start, step, n), &len): (&(usize, isize, usize), &usize)| {
             let last = n.checked_sub(1).map(|k| start as i128 + step as i128 * k as i128);
@@ -278,8 +278,8 @@ impl Region {
     }
 
     /// The region in each of `n` lanes.
-    fn of_lanes(&self, n: usize) -> Region {
-        Region { axes: std::iter::once((0, 1, n)).chain(self.axes.iter().copied()).collect() }
+    fn of_lanes(&self, n: usize) -> SliceSpec {
+        SliceSpec { axes: std::iter::once((0, 1, n)).chain(self.axes.iter().copied()).collect() }
     }
 
     /// Where the region lies in an array with these strides.
@@ -293,7 +293,7 @@ impl Region {
 /// The elements of a region.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Slice {
-    pub region: Region,
+    pub region: SliceSpec,
 }
 
 impl Primitive for Slice {
@@ -331,13 +331,13 @@ impl Primitive for Slice {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(Slice { region: self.region.of_lanes(n) }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(Slice { region: self.region.of_lanes(n) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
         let of = |axes: &[(usize, isize, usize)], s: &[usize]| {
-            Sample::new(Slice { region: Region { axes: axes.into() } }, [Draw::new(Domain::any, s)])
+            Sample::new(Slice { region: SliceSpec { axes: axes.into() } }, [Draw::new(Domain::any, s)])
         };
         vec![
             of(&[(1, 1, 2), (0, 2, 2)], &[4, 3]),
@@ -350,7 +350,7 @@ impl Primitive for Slice {
 /// The first input with a region replaced by the second.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct SliceAssign {
-    pub region: Region,
+    pub region: SliceSpec,
 }
 
 impl Primitive for SliceAssign {
@@ -414,13 +414,13 @@ impl Primitive for SliceAssign {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(SliceAssign { region: self.region.of_lanes(n) }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(SliceAssign { region: self.region.of_lanes(n) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
         let of = |axes: &[(usize, isize, usize)], s: &[usize]| {
-            let region = Region { axes: axes.into() };
+            let region = SliceSpec { axes: axes.into() };
             let part = region.shape();
             Sample::new(SliceAssign { region }, [Draw::new(Domain::any, s), Draw::new(Domain::any, &part)])
         };
@@ -514,8 +514,8 @@ impl Primitive for Concat {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(Concat { axis: self.axis + 1 }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(Concat { axis: self.axis + 1 }, x, n))
     }
 
     fn samples() -> Vec<Sample> {

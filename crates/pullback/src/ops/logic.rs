@@ -62,8 +62,8 @@ impl Primitive for Logic {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -100,8 +100,8 @@ impl Primitive for Not {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -55,13 +55,13 @@ pub(crate) struct Arg<'a> {
 
 /// An input under `vmap`.
 #[derive(Clone)]
-pub(crate) struct Lane {
+pub(crate) struct Batched {
     pub value: Tensor,
     /// The first axis of the value is that of the lanes; otherwise all lanes have this value.
     pub mapped: bool,
 }
 
-impl Lane {
+impl Batched {
     /// The value with an axis of lanes, whether it has one or not. Repeating costs nothing.
     pub fn spread(&self, n: usize) -> Result<Tensor> {
         if self.mapped {
@@ -72,7 +72,7 @@ impl Lane {
     }
 
     /// The batching rule of operations that take another axis in front as they are.
-    pub fn bind_all(op: impl Into<Op>, x: &[Lane], n: usize) -> Result<Tensor> {
+    pub fn bind_all(op: impl Into<Op>, x: &[Batched], n: usize) -> Result<Tensor> {
         let all: SmallVec<[Tensor; 2]> = x.iter().map(|l| l.spread(n)).collect::<Result<_>>()?;
         bind(op, &all.iter().collect::<SmallVec<[&Tensor; 2]>>())
     }
@@ -209,7 +209,7 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
 
     /// The operation on `n` lanes at once, which lie along the first axis of the inputs that are mapped and of the result.
     /// `None` asks for one lane after the other, which is always right and slow.
-    fn batch(&self, _x: &[Lane], _n: usize) -> Option<Result<Tensor>> {
+    fn batch(&self, _x: &[Batched], _n: usize) -> Option<Result<Tensor>> {
         None
     }
 
@@ -305,7 +305,7 @@ macro_rules! primitives {
             pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => block_only() } }
             pub fn commutes(&self) -> bool { match self { $(Op::$P(p) => p.commutes(),)* _ => false } }
             pub fn stops_gradient(&self) -> bool { match self { $(Op::$P(p) => p.stops_gradient(),)* _ => false } }
-            fn batch_rule(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => block_only() } }
+            fn batch_rule(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => block_only() } }
             /// The samples of every operation.
             #[cfg(test)]
             pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $(all.extend($P::samples());)* all }
@@ -331,12 +331,12 @@ impl Op {
     }
 
     #[cfg(not(test))]
-    pub fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    pub fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         self.batch_rule(x, n)
     }
 
     #[cfg(test)]
-    pub fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
+    pub fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         fault::apply_batch(self, |op| op.batch_rule(x, n))
     }
 }

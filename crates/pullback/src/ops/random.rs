@@ -74,8 +74,8 @@ impl<L: Law> Primitive for L {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(self.clone(), x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(self.clone(), x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -275,8 +275,8 @@ impl Primitive for FoldIn {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -93,8 +93,8 @@ impl Primitive for Sum {
         Some((Reduction::Sum, &self.axes))
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(Sum { axes: behind_lanes(&self.axes) }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(Sum { axes: behind_lanes(&self.axes) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -161,8 +161,8 @@ macro_rules! extremes {
                 Some((Reduction::$P, &self.axes))
             }
 
-            fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-                Some(Lane::bind_all($P { axes: behind_lanes(&self.axes) }, x, n))
+            fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+                Some(Batched::bind_all($P { axes: behind_lanes(&self.axes) }, x, n))
             }
 
             fn samples() -> Vec<Sample> {
@@ -216,8 +216,8 @@ impl Primitive for ArgExtreme {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(ArgExtreme { axes: behind_lanes(&self.axes), ..*self }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(ArgExtreme { axes: behind_lanes(&self.axes), ..*self }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -259,8 +259,8 @@ impl Primitive for Truth {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(Truth { axes: behind_lanes(&self.axes), ..*self }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(Truth { axes: behind_lanes(&self.axes), ..*self }, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -303,8 +303,8 @@ impl Primitive for LogSumExp {
         bind(Sum { axes: self.axes.clone() }, &[&t.gate(weights(at, &self.axes))])
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(LogSumExp { axes: behind_lanes(&self.axes) }, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(LogSumExp { axes: behind_lanes(&self.axes) }, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -61,8 +61,8 @@ impl Primitive for Softmax {
         bind(SoftmaxPullback, &[at.y(), t])
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -102,8 +102,8 @@ impl Primitive for SoftmaxPullback {
         Uses::inputs([0, 1])
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -144,8 +144,8 @@ impl Primitive for LogSoftmax {
         Ok(t - row_sums(&(at.y().exp() * t)))
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -185,8 +185,8 @@ impl Primitive for LogSoftmaxPullback {
         if needs[0] { Uses::inputs([0, 1]) } else { Uses::inputs([0]) }
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -264,8 +264,8 @@ impl Primitive for CrossEntropy {
         Ok((jacobian * t).sum_axes(-1))
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -314,8 +314,8 @@ impl Primitive for CrossEntropyPullback {
         if needs[0] { Uses::inputs([0, 1, 2]) } else { Uses::inputs([0, 1]) }
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

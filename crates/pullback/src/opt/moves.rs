@@ -8,7 +8,7 @@ use super::rewrite::{Rewrite, rewrite};
 use crate::DType;
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::{
-    AxisMap, Broadcast, Dot, Movement, Mul, Op, Permute, Primitive, Region, Reshape, Slice, Sum,
+    AxisMap, Broadcast, Dot, Movement, Mul, Op, Permute, Primitive, Reshape, Slice, SliceSpec, Sum,
 };
 use crate::shape::{Axes, Shape};
 use smallvec::SmallVec;
@@ -110,7 +110,7 @@ fn view(maps: &[AxisMap], shape: &[usize]) -> Option<Op> {
     }
     let slices = maps.iter().enumerate().all(|(k, m)| m.of == Some(k) && m.is_full() && m.len > 0);
     let axes = || maps.iter().map(|m| (m.start as usize, m.step, m.len)).collect();
-    (lead == 0 && slices).then(|| Slice { region: Region { axes: axes() } }.into())
+    (lead == 0 && slices).then(|| Slice { region: SliceSpec { axes: axes() } }.into())
 }
 
 fn permuted(w: &mut Rewrite, x: Ref, perm: &Axes) -> Option<Ref> {

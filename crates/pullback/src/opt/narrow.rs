@@ -8,7 +8,7 @@ use super::pipeline::Target;
 use super::{Options, dce};
 use crate::graph::constant;
 use crate::graph::{Builder, Graph, Ref, Step, effort};
-use crate::ops::{Aval, AxisMap, Movement, Op, Region, Slice, SliceAssign};
+use crate::ops::{Aval, AxisMap, Movement, Op, Slice, SliceAssign, SliceSpec};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
 use smallvec::SmallVec;
@@ -160,9 +160,9 @@ fn rows(graph: &Graph, at: Ref) -> usize {
 }
 
 /// Rows as a region of a shape.
-fn region(rows: &Rows, shape: &[usize]) -> Region {
+fn region(rows: &Rows, shape: &[usize]) -> SliceSpec {
     let first = (rows.start, 1, rows.len());
-    Region { axes: std::iter::once(first).chain(shape[1..].iter().map(|&n| (0, 1, n))).collect() }
+    SliceSpec { axes: std::iter::once(first).chain(shape[1..].iter().map(|&n| (0, 1, n))).collect() }
 }
 
 /// A shape with another number of rows.

@@ -4,7 +4,7 @@ use super::Options;
 use super::inline::spliced;
 use super::rewrite::{Refs, Rewrite, rewrite_blocks};
 use crate::graph::{Body, Graph, Ref};
-use crate::ops::{Region, Reshape, Slice};
+use crate::ops::{Reshape, Slice, SliceSpec};
 
 /// Replaces loops of one step. Its items are slices of the stacked inputs, and its outputs stacks of one.
 pub(super) fn unroll(graph: &Graph, _: &Options) -> Graph {
@@ -33,6 +33,6 @@ fn item(w: &mut Rewrite, stacked: Ref, k: usize) -> Ref {
     let shape = w.shape(stacked);
     let rest = shape[1..].iter().map(|&n| (0, 1, n));
     let axes = std::iter::once((k, 1, 1)).chain(rest).collect();
-    let slice = w.push(Slice { region: Region { axes } }, &[stacked]);
+    let slice = w.push(Slice { region: SliceSpec { axes } }, &[stacked]);
     w.push(Reshape { to: shape.without(&[0]) }, &[slice])
 }

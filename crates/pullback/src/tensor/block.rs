@@ -7,7 +7,7 @@ use super::{Data, Dual, Fresh, Link, Mapped, Tensor, Tracer, bind};
 use crate::DType;
 use crate::error::{Result, err};
 use crate::location::{caller, with_caller};
-use crate::ops::{Aval, Identity, Lane, Op};
+use crate::ops::{Aval, Batched, Identity, Op};
 use crate::shape::Shape;
 use crate::tape::{
     Deps, Input, Record, Seeds, Walk, enters, forgets, forgetting, next_id, no_grad, pull, resumed,
@@ -320,7 +320,7 @@ fn push(
 fn map(rules: &dyn BlockRules, inputs: &[&Tensor], level: u64, n: usize) -> Result<Vec<Tensor>> {
     let all = |t: &&Tensor| match t.data() {
         Data::Mapped(m) if m.level == level => Ok(m.value.clone()),
-        _ => Lane { value: older(t, level)?, mapped: false }.spread(n),
+        _ => Batched { value: older(t, level)?, mapped: false }.spread(n),
     };
     let x = inputs.iter().map(all).collect::<Result<Vec<Tensor>>>()?;
     let y = bind_block(rules.batched(n), &x.iter().collect::<Vec<_>>())?;

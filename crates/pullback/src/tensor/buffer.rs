@@ -144,7 +144,7 @@ impl Drop for Buffer {
 /// Largest buffer, in chunks, that a thread keeps for itself.
 const SMALL: usize = 256;
 /// How many small buffers of one size class a thread keeps.
-const KEPT: usize = 256;
+const MAX_CACHED_OF_A_SIZE: usize = 256;
 
 thread_local! {
     static SMALL_POOL: RefCell<[Vec<Arc<[Chunk]>>; 9]> = const { RefCell::new([const { Vec::new() }; 9]) };
@@ -164,7 +164,7 @@ fn keep_small(arc: Arc<[Chunk]>) {
     // After the thread's destructors have run there is no pool: the buffer is simply freed.
     let _ = SMALL_POOL.try_with(|p| {
         let list = &mut p.borrow_mut()[class(arc.len())];
-        if list.len() < KEPT {
+        if list.len() < MAX_CACHED_OF_A_SIZE {
             list.push(arc);
         }
     });

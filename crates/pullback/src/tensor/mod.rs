@@ -36,7 +36,7 @@ use crate::DType;
 use crate::allocation::ALWAYS_THERE;
 use crate::error::{Result, caught, err};
 use crate::location::{caller, with_caller};
-use crate::ops::{Arg, Aval, Identity, Lane, Op};
+use crate::ops::{Arg, Aval, Batched, Identity, Op};
 use crate::shape::Shape;
 use crate::small::Small;
 use crate::tape::{
@@ -188,10 +188,10 @@ fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
 /// Batching: the operation on all lanes at once, or, if it has no rule for that, on one after the other.
 fn map(op: &Op, inputs: &[&Tensor], level: u64, n: usize) -> Result<Data> {
     let lane = |t: &&Tensor| match t.data() {
-        Data::Mapped(m) if m.level == level => Lane { value: m.value.clone(), mapped: true },
-        _ => Lane { value: (*t).clone(), mapped: false },
+        Data::Mapped(m) if m.level == level => Batched { value: m.value.clone(), mapped: true },
+        _ => Batched { value: (*t).clone(), mapped: false },
     };
-    let lanes: Vec<Lane> = inputs.iter().map(lane).collect();
+    let lanes: Vec<Batched> = inputs.iter().map(lane).collect();
     let value = match op.batch(&lanes, n) {
         // Whatever the rule is made of.
         Some(value) => value.map_err(|e| e.renamed(op.name()))?,
@@ -201,7 +201,7 @@ fn map(op: &Op, inputs: &[&Tensor], level: u64, n: usize) -> Result<Data> {
 }
 
 /// The batching rule of last resort.
-fn one_by_one(op: &Op, lanes: &[Lane], n: usize) -> Result<Tensor> {
+fn one_by_one(op: &Op, lanes: &[Batched], n: usize) -> Result<Tensor> {
     let row = |k: usize| {
         let args: Vec<Tensor> =
             lanes.iter().map(|l| if l.mapped { l.value.get(k as isize) } else { l.value.clone() }).collect();

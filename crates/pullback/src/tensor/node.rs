@@ -109,7 +109,7 @@ impl DerefMut for Fresh {
 
 /// How many free nodes a thread keeps: enough for a large graph to be built from the one before, in some tens of megabytes if
 /// there ever was one so large. Given back and asked for again, the pages of a node cost more than the operation.
-const KEPT: usize = 1 << 17;
+const MAX_CACHED_NODES: usize = 1 << 17;
 
 /// Memory for a node, while there is none in it.
 struct Free {
@@ -180,7 +180,7 @@ fn new_block(b: &Blocks) -> NonNull<Node> {
     // From the first block on, until its destructors run, the thread keeps what is freed.
     if !OPEN.get() && CLOSING.try_with(|_| ()).is_ok() {
         OPEN.set(true);
-        b.room.set(KEPT);
+        b.room.set(MAX_CACHED_NODES);
     }
     let layout = Layout::new::<Node>();
     // SAFETY: the layout is not empty.
@@ -261,14 +261,14 @@ pub(crate) fn alive() -> isize {
 
 /// The most handles of either kind. Half of what can be counted: every thread that has just gone past it may count one more before the
 /// process ends.
-const MOST: u32 = i32::MAX as u32;
+const MAX_HANDLES: u32 = i32::MAX as u32;
 
 /// Counts one more handle, and gives how many there were. As with `Arc`, a count that would wrap ends the process: handles can be forgotten in
 /// safe code, and a node that is freed while others hold it cannot be made good.
 #[inline(always)]
 fn one_more(count: &AtomicU32, order: Ordering) -> u32 {
     let before = count.fetch_add(1, order);
-    if before >= MOST {
+    if before >= MAX_HANDLES {
         too_many();
     }
     before
@@ -277,7 +277,7 @@ fn one_more(count: &AtomicU32, order: Ordering) -> u32 {
 #[cold]
 #[inline(never)]
 fn too_many() -> ! {
-    eprintln!("pullback: there are more than {MOST} handles of one tensor");
+    eprintln!("pullback: there are more than {MAX_HANDLES} handles of one tensor");
     std::process::abort();
 }
 
@@ -433,23 +433,23 @@ mod tests {
         let cases: [Case; 4] = [
             ("clone", || {
                 let x = Tensor::from([1.0, 2.0]);
-                x.node().values.store(MOST, Ordering::Relaxed);
+                x.node().values.store(MAX_HANDLES, Ordering::Relaxed);
                 let _forgotten = [x.clone(), x.clone()];
             }),
             ("link", || {
                 let x = Tensor::from([1.0, 2.0]);
-                x.node().links.store(MOST, Ordering::Relaxed);
+                x.node().links.store(MAX_HANDLES, Ordering::Relaxed);
                 let _forgotten = [x.link(), x.link()];
             }),
             ("clone of a link", || {
                 let link = Tensor::from([1.0, 2.0]).link();
-                link.node().links.store(MOST, Ordering::Relaxed);
+                link.node().links.store(MAX_HANDLES, Ordering::Relaxed);
                 let _forgotten = [link.clone(), link.clone()];
             }),
             ("kept", || {
                 let y = Tensor::from([1.0, 2.0]).requires_grad().exp();
                 let link = y.link();
-                y.node().values.store(MOST, Ordering::Relaxed);
+                y.node().values.store(MAX_HANDLES, Ordering::Relaxed);
                 let _forgotten = [link.kept(), link.kept()];
             }),
         ];

@@ -5,7 +5,7 @@ use super::operand::check_dtypes;
 use super::{Operand, Tensor, bind};
 use crate::error::{Error, Result, err, or_panic};
 use crate::location::caller;
-use crate::ops::{Op, Region, Slice, SliceAssign};
+use crate::ops::{Op, Slice, SliceAssign, SliceSpec};
 use crate::shape::{Shape, signed};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -128,7 +128,7 @@ macro_rules! tuples {
 tuples! { (A) (A, B) (A, B, C) (A, B, C, D) (A, B, C, D, E) (A, B, C, D, E, F) }
 
 /// What a slice takes: the region, its shape without the indexed axes, and that shape with the new ones.
-fn plan(x: &Tensor, ranges: Vec<AxisRange>) -> Result<(Region, Shape)> {
+fn plan(x: &Tensor, ranges: Vec<AxisRange>) -> Result<(SliceSpec, Shape)> {
     let mut region = whole(x.shape());
     let mut shape = Vec::new();
     let mut k = 0;

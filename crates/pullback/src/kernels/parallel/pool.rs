@@ -15,7 +15,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::{hint, thread};
 
 /// How often a helper looks for a job before it sleeps: about 50 µs.
-const LOOKS: usize = 2000;
+const SPINS: usize = 2000;
 
 /// One job at a time, which threads join and leave.
 pub(super) struct Pool {
@@ -29,8 +29,8 @@ pub(super) struct Pool {
     helpers: Mutex<usize>,
     /// Helpers that sleep or are about to.
     sleepers: AtomicUsize,
-    bed: Mutex<()>,
-    morning: Condvar,
+    sleep_lock: Mutex<()>,
+    wake: Condvar,
 }
 
 // SAFETY: the job is written by the one thread that holds `helpers`, while nobody is inside, and read by those inside.
@@ -81,8 +81,8 @@ impl Pool {
             panic: Mutex::new(None),
             helpers: Mutex::new(0),
             sleepers: AtomicUsize::new(0),
-            bed: Mutex::new(()),
-            morning: Condvar::new(),
+            sleep_lock: Mutex::new(()),
+            wake: Condvar::new(),
         }
     }
 
@@ -103,8 +103,8 @@ impl Pool {
         let before = State(self.state.load(Ordering::Relaxed));
         self.state.store(before.next(more.min(*helpers)).0, Ordering::SeqCst);
         if self.sleepers.load(Ordering::SeqCst) > 0 {
-            drop(lock(&self.bed));
-            self.morning.notify_all();
+            drop(lock(&self.sleep_lock));
+            self.wake.notify_all();
         }
         let ours = catch_unwind(AssertUnwindSafe(|| work(0)));
         self.close();
@@ -126,7 +126,7 @@ impl Pool {
         while !State(self.state.load(Ordering::Acquire)).is_empty() {
             looks += 1;
             // The one inside may need this core.
-            if looks < LOOKS { hint::spin_loop() } else { thread::yield_now() }
+            if looks < SPINS { hint::spin_loop() } else { thread::yield_now() }
         }
     }
 
@@ -155,19 +155,19 @@ impl Pool {
     /// Joins a job other than the last one: looks for it for a while, then sleeps until there is one.
     fn join(&self, last: State) -> State {
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..SPINS {
                 if let Some(state) = self.try_join(last) {
                     return state;
                 }
                 hint::spin_loop();
             }
             self.sleepers.fetch_add(1, Ordering::SeqCst);
-            let mut bed = lock(&self.bed);
-            // Who opens a job after this look sees us among the sleepers, and wakes us when we have let go of the bed.
+            let mut sleep_lock = lock(&self.sleep_lock);
+            // Who opens a job after this look sees us among the sleepers, and wakes us when we have let go of the lock.
             while !State(self.state.load(Ordering::SeqCst)).is_open_after(last) {
-                bed = self.morning.wait(bed).unwrap_or_else(PoisonError::into_inner);
+                sleep_lock = self.wake.wait(sleep_lock).unwrap_or_else(PoisonError::into_inner);
             }
-            drop(bed);
+            drop(sleep_lock);
             self.sleepers.fetch_sub(1, Ordering::SeqCst);
         }
     }

@@ -54,7 +54,7 @@ impl Lanes {
         bind(self.op.clone(), &x.iter().collect::<Vec<_>>()).unwrap()
     }
 
-    /// Lane `l` of a list of inputs and of what follows them, which is mapped.
+    /// Batched `l` of a list of inputs and of what follows them, which is mapped.
     fn lane(&self, x: &[Tensor], l: usize) -> Args {
         let one = |(k, t): (usize, &Tensor)| match self.mapped.get(k).copied().unwrap_or(true) {
             true => t.get(l as isize),
@@ -171,8 +171,8 @@ fn batched_is_lane_by_lane() {
 #[test]
 fn every_operation_has_a_batching_rule() {
     for case in cases() {
-        let lane = |(value, &mapped): (&Tensor, &bool)| Lane { value: value.clone(), mapped };
-        let lanes: Vec<Lane> = case.all.iter().zip(&case.mapped).map(lane).collect();
+        let lane = |(value, &mapped): (&Tensor, &bool)| Batched { value: value.clone(), mapped };
+        let lanes: Vec<Batched> = case.all.iter().zip(&case.mapped).map(lane).collect();
         assert!(case.op.batch(&lanes, LANES).is_some(), "{:?}, mapped {:?}", case.op, case.mapped);
     }
 }

@@ -169,8 +169,8 @@ macro_rules! rows {
                 Ok(terms.into_iter().flatten().reduce(|a, b| a + b).expect("a pushforward has at least one tangent"))
             }
 
-            fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-                Some(Lane::bind_all(*self, x, n))
+            fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+                Some(Batched::bind_all(*self, x, n))
             }
 
             fn samples() -> Vec<Sample> {
@@ -284,8 +284,8 @@ impl Primitive for StopGradient {
         true
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -334,8 +334,8 @@ impl Primitive for Identity {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Lane], n: usize) -> Option<Result<Tensor>> {
-        Some(Lane::bind_all(*self, x, n))
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -13,7 +13,7 @@ use crate::graph::{Ref, effort};
 /// The most reads that are followed to see whether a path leads from one group to another. Beyond so many it is taken for granted that one does,
 /// and the groups stay apart: that keeps the time in proportion to the length of a graph, and changes nothing for one that has no more
 /// reads than this.
-const FARTHEST: usize = 1 << 12;
+const MAX_READS_FOLLOWED: usize = 1 << 12;
 
 pub(super) struct Order {
     /// The place of each group: after those that it reads.
@@ -67,10 +67,10 @@ impl Groups<'_> {
     /// What stands between two groups; `None` if a path leads from one of them through a third and into the other.
     pub(super) fn between(&mut self, a: usize, b: usize) -> Option<Between> {
         let (first, last) = self.in_place(a, b);
-        let mut left = FARTHEST;
+        let mut left = MAX_READS_FOLLOWED;
         let after = self.search(first, last, &mut left, |groups, g| {
             let readers = groups.members[g].iter().flat_map(|&m| &groups.readers[m]);
-            readers.take(FARTHEST + 1).copied().collect()
+            readers.take(MAX_READS_FOLLOWED + 1).copied().collect()
         })?;
         let before = self.search(last, first, &mut left, |groups, g| {
             let operands = groups.members[g].iter().flat_map(|&m| &groups.operands[m]);

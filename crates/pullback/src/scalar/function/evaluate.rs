@@ -19,7 +19,7 @@ const LANES: usize = 64;
 const FEW: usize = 16;
 
 /// So many points are few. More take as long in blocks of `FEW` as in one of `LANES` that is not full.
-const MOST_FEW: usize = 32;
+const MAX_FEW: usize = 32;
 
 /// A point at which a comparison came out otherwise than when the function was recorded.
 #[derive(Clone, Copy, Debug)]
@@ -79,7 +79,7 @@ fn many_by(program: &Program, points: Points, out: &mut [f64]) -> Option<Failure
 /// The points that run in blocks of `LANES`, and those after them that run in blocks of `FEW`.
 fn cut(n: usize) -> (Range<usize>, Range<usize>) {
     let rest = n % LANES;
-    let many = if rest > MOST_FEW { n } else { n - rest };
+    let many = if rest > MAX_FEW { n } else { n - rest };
     (0..many, many..n)
 }
 

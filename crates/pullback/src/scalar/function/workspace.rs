@@ -25,22 +25,22 @@ pub(super) struct Workspace {
 }
 
 /// More than so many lines are given back after use.
-const MOST_KEPT: usize = 1 << 15;
+const MAX_CACHED_LINES: usize = 1 << 15;
 
 thread_local! {
-    static KEPT: Cell<Workspace> = Cell::default();
+    static CACHED: Cell<Workspace> = Cell::default();
 }
 
 impl Workspace {
     /// What this thread has kept. It is no function of a closure: that would be compiled for every processor, and not for the one at hand.
     pub fn take() -> Workspace {
-        KEPT.take()
+        CACHED.take()
     }
 
     /// Leaves the memory to the next call.
     pub fn keep(self) {
-        if self.slots.len() + self.parts.len() <= MOST_KEPT {
-            KEPT.set(self);
+        if self.slots.len() + self.parts.len() <= MAX_CACHED_LINES {
+            CACHED.set(self);
         }
     }
 

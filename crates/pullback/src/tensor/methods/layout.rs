@@ -141,7 +141,7 @@ methods! { $ layout_methods;
         shape.checked_len().map_err(fail)?;
         let axes = self.shape().iter().zip(widths).map(|(&n, &(a, _))| (a, 1, n)).collect();
         let base = Tensor::full_of(value.into(), self.dtype(), shape);
-        bind(SliceAssign { region: Region { axes } }, &[&base, self]).map_err(fail)
+        bind(SliceAssign { region: SliceSpec { axes } }, &[&base, self]).map_err(fail)
     }
 
     /// The whole tensor repeated so many times along each axis.
@@ -269,19 +269,19 @@ impl Tensor {
     }
 
     #[track_caller]
-    pub(crate) fn region(&self, region: &Region) -> Tensor {
+    pub(crate) fn region(&self, region: &SliceSpec) -> Tensor {
         or_panic(bind(Slice { region: region.clone() }, &[self]))
     }
 
     #[track_caller]
-    pub(crate) fn with_region(&self, region: &Region, part: &Tensor) -> Tensor {
+    pub(crate) fn with_region(&self, region: &SliceSpec, part: &Tensor) -> Tensor {
         or_panic(bind(SliceAssign { region: region.clone() }, &[self, part]))
     }
 }
 
 /// Every element of a shape.
-pub(crate) fn whole(shape: &[usize]) -> Region {
-    Region { axes: shape.iter().map(|&n| (0, 1, n)).collect() }
+pub(crate) fn whole(shape: &[usize]) -> SliceSpec {
+    SliceSpec { axes: shape.iter().map(|&n| (0, 1, n)).collect() }
 }
 
 impl AsRef<Tensor> for Tensor {

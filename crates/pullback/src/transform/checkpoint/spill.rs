@@ -22,19 +22,19 @@ pub(super) struct Spill {
     file: Temporary,
     /// The lengths of the buffers in bytes, in the order of the file.
     buffers: Vec<usize>,
-    places: Vec<Place>,
+    places: Vec<Spilled>,
 }
 
 /// Where a value is.
-enum Place {
+enum Spilled {
     /// In memory: a number without a buffer, or a value of an outer transform, of which the elements are not all.
     Memory(Tensor),
     /// A view of a buffer of the file.
     View { aval: Aval, buffer: usize, offset: usize, strides: Strides },
     /// On a device, from a copy on the host.
-    Device(Device, Box<Place>),
+    Device(Device, Box<Spilled>),
     /// The values of all lanes of the `vmap` of this level.
-    Lanes(u64, Box<Place>),
+    Lanes(u64, Box<Spilled>),
 }
 
 impl Spill {
@@ -52,7 +52,7 @@ impl Spill {
     }
 }
 
-fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Result<Place> {
+fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Result<Spilled> {
     Ok(match t.data() {
         Data::Strided(Strided { buffer, offset, strides }) => {
             let start = |b: &Buffer| b.slice::<u8>().as_ptr();
@@ -62,23 +62,23 @@ fn place(t: &Tensor, buffers: &mut Vec<Buffer>) -> Result<Place> {
                 buffers.len() - 1
             });
             let aval = Aval { dtype: t.dtype(), shape: t.node().shape.clone() };
-            Place::View { aval, buffer: at, offset: *offset, strides: strides.clone() }
+            Spilled::View { aval, buffer: at, offset: *offset, strides: strides.clone() }
         }
-        Data::Placed(p) => Place::Device(p.device.clone(), Box::new(place(&t.host()?, buffers)?)),
+        Data::Placed(p) => Spilled::Device(p.device.clone(), Box::new(place(&t.host()?, buffers)?)),
         Data::Mapped(m) if m.value.node().deps.is_empty() => {
-            Place::Lanes(m.level, Box::new(place(&m.value, buffers)?))
+            Spilled::Lanes(m.level, Box::new(place(&m.value, buffers)?))
         }
-        _ => Place::Memory(t.clone()),
+        _ => Spilled::Memory(t.clone()),
     })
 }
 
-impl Place {
+impl Spilled {
     fn value(&self, buffers: &[Buffer]) -> Result<Tensor> {
         Ok(match self {
-            Place::Memory(t) => t.clone(),
-            Place::Device(device, copy) => copy.value(buffers)?.try_to(device)?,
-            Place::Lanes(level, all) => mapped(all.value(buffers)?, *level),
-            Place::View { aval, buffer, offset, strides } => {
+            Spilled::Memory(t) => t.clone(),
+            Spilled::Device(device, copy) => copy.value(buffers)?.try_to(device)?,
+            Spilled::Lanes(level, all) => mapped(all.value(buffers)?, *level),
+            Spilled::View { aval, buffer, offset, strides } => {
                 let (buffer, strides) = (buffers[*buffer].clone(), strides.clone());
                 let data = Data::Strided(Strided { buffer, offset: *offset, strides });
                 Tensor::new(aval.dtype, aval.shape.clone(), data)

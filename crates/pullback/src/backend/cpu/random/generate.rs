@@ -111,7 +111,7 @@ fn arranged(dice: &mut Dice, draw: &Draw, key: Key, dtype: DType) -> Tensor {
             let region = |(k, &n): (usize, &usize)| if k == axis { (1, 2, n) } else { (0, 1, n) };
             let axes = shape.iter().enumerate().map(region).collect();
             let wide = other(2 * shape[axis] + 1);
-            bind(Slice { region: Region { axes } }, &[&wide]).expect("it is inside")
+            bind(Slice { region: SliceSpec { axes } }, &[&wide]).expect("it is inside")
         }
         2 => other(shape[axis]).flip(axis as isize),
         3 => other(1).broadcast_to(shape.clone()),
@@ -374,7 +374,7 @@ impl Maker {
             let start = self.roll(have - need + 1);
             let part =
                 if self.chance(4) && need > 0 { (start + need - 1, -1, need) } else { (start, 1, need) };
-            y = self.push(Slice { region: Region { axes: [part].into() } }, &[y])?;
+            y = self.push(Slice { region: SliceSpec { axes: [part].into() } }, &[y])?;
         }
         if to.len() == 1 { Some(y) } else { self.push(Reshape { to: to.into() }, &[y]) }
     }

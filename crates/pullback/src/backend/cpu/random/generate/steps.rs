@@ -141,7 +141,7 @@ impl Maker {
         let moved = self.push(IndexSelect { axis: 0 }, &[x, order])?;
         let last = shape.len() - 1;
         let back = |(k, &n): (usize, &usize)| if k == last && n > 0 { (n - 1, -1, n) } else { (0, 1, n) };
-        let region = Region { axes: shape.iter().enumerate().map(back).collect() };
+        let region = SliceSpec { axes: shape.iter().enumerate().map(back).collect() };
         let turned = self.push(Slice { region }, &[moved])?;
         let wave = self.push(Sin, &[turned])?;
         self.push(Mul, &[wave, turned])
@@ -175,7 +175,7 @@ impl Maker {
     }
 
     /// A part of each axis, with a step: forward or backward.
-    fn region(&mut self, shape: &[usize], steps: &[isize]) -> Region {
+    fn region(&mut self, shape: &[usize], steps: &[isize]) -> SliceSpec {
         let mut part = |n: usize| {
             if n == 0 || self.chance(3) {
                 return (0, 1, n);
@@ -187,7 +187,7 @@ impl Maker {
             let low = self.roll(n - span);
             (if step < 0 { low + span } else { low }, step, len)
         };
-        Region { axes: shape.iter().map(|&n| part(n)).collect() }
+        SliceSpec { axes: shape.iter().map(|&n| part(n)).collect() }
     }
 
     fn sliced(&mut self, x: Ref) -> Option<Ref> {
@@ -251,7 +251,7 @@ impl Maker {
         let part = |maker: &mut Maker, start: usize, len: usize| {
             let all = shape.iter().enumerate();
             let axes = all.map(|(k, &n)| if k == axis { (start, 1, len) } else { (0, 1, n) }).collect();
-            maker.push(Slice { region: Region { axes } }, &[x])
+            maker.push(Slice { region: SliceSpec { axes } }, &[x])
         };
         let (a, b) = (part(self, 0, cut)?, part(self, cut, shape[axis] - cut)?);
         let done = self.rowwise(a).filter(|&y| self.shape(y) == self.shape(a)).unwrap_or(a);
