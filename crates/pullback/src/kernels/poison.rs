@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 /// Most bytes that are filled: of more than that, a test may use the first pages only.
-const MAX_ELEMENTS: usize = 1 << 26;
+const MAX_BYTES: usize = 1 << 26;
 
 /// Whether memory is poisoned: where debug assertions are on, and in unit tests.
 pub(crate) const POISONED: bool = cfg!(any(test, debug_assertions));
@@ -14,7 +14,7 @@ pub(crate) const POISONED: bool = cfg!(any(test, debug_assertions));
 pub(crate) fn poison<T: Pod>(memory: &mut [T]) {
     if POISONED {
         let bytes: &mut [u8] = bytemuck::cast_slice_mut(memory);
-        let most = bytes.len().min(MAX_ELEMENTS);
+        let most = bytes.len().min(MAX_BYTES);
         bytes[..most].fill(0xff);
     }
 }
