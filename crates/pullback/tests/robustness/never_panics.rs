@@ -1,7 +1,7 @@
 //! A `try_` form returns an error and never panics, whatever it is given: every one of them is called with hostile arguments.
 
 use pullback::scalar::{Function, Real};
-use pullback::{AxisRange, CustomOp, NewAxis, prelude::*, try_custom_op, try_grad_of, try_trace};
+use pullback::{AxisRange, CustomOp, Device, NewAxis, prelude::*, try_custom_op, try_grad_of, try_trace};
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -227,6 +227,7 @@ fn cheap() -> Vec<Call> {
         try_randint = |_x, d| Tensor::try_randint(Key::new(1), d.lens(), d.integer(), d.integer());
         try_bernoulli = |_x, d| Tensor::try_bernoulli(Key::new(1), d.lens(), d.number());
         try_permutation = |_x, d| Tensor::try_permutation(Key::new(1), d.len());
+        try_to = |x, _d| x.try_to(&Device::cpu());
         try_to_vec = |x, d| if d.0.roll(2) == 0 { x.try_to_vec::<f64>().map(drop) } else { x.try_to_vec::<bool>().map(drop) };
         try_zip = |x, d| vec![x.clone(), d.any()].try_zip(&d.some(3, Draw::any), |a, _| a.clone());
         try_custom_op = |x, d| try_custom_op(Endless(d.lens()), &[x, &d.any()]);
