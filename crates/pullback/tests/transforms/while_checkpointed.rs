@@ -196,22 +196,22 @@ fn a_step_runs_as_often_as_the_online_schedule_says() {
 fn bad_loops_are_named() {
     let x = Tensor::scalar(3.0);
     let forever = |x: &Tensor| x.gt(0.0);
-    let e = message(&|| drop(while_loop_with(few(50, 3), forever, |x: &Tensor| x + 1.0, &x)));
+    let e = message(|| drop(while_loop_with(few(50, 3), forever, |x: &Tensor| x + 1.0, &x)));
     assert!(e.starts_with("while_loop_with: ") && e.contains("after 50 steps"), "{e}");
     assert!(e.contains("while_checkpointed.rs"), "{e}");
-    let e = message(&|| drop(while_loop_with(again(50, 3), forever, |x: &Tensor| x + 1.0, &x)));
+    let e = message(|| drop(while_loop_with(again(50, 3), forever, |x: &Tensor| x + 1.0, &x)));
     assert!(e.contains("after 50 steps"), "{e}");
-    let e = message(&|| drop(while_loop_with(few(50, 0), forever, |x: &Tensor| x - 1.0, &x)));
+    let e = message(|| drop(while_loop_with(few(50, 0), forever, |x: &Tensor| x - 1.0, &x)));
     assert!(e.contains("at least one slot"), "{e}");
-    let e = message(&|| drop(while_loop_with(few(50, 3), forever, |x: &Tensor| x.unsqueeze(0), &x)));
+    let e = message(|| drop(while_loop_with(few(50, 3), forever, |x: &Tensor| x.unsqueeze(0), &x)));
     assert!(e.contains("keep its shape and type"), "{e}");
-    let e = message(&|| drop(while_loop_with(few(50, 3), |x: &Tensor| x.sin(), |x: &Tensor| x - 1.0, &x)));
+    let e = message(|| drop(while_loop_with(few(50, 3), |x: &Tensor| x.sin(), |x: &Tensor| x - 1.0, &x)));
     assert!(e.contains("scalar of bool"), "{e}");
     let hidden = |x: &Tensor| {
         let bound = x.clone();
         let more = move |x: &Tensor| x.lt(&bound * 2.0);
         while_loop_with(again(50, 3), more, |x: &Tensor| x + 1.0, &Tensor::scalar(0.0))
     };
-    let e = message(&|| drop(checkpoint(hidden)(&x)));
+    let e = message(|| drop(checkpoint(hidden)(&x)));
     assert!(e.contains("traced") && e.contains("part of the state"), "{e}");
 }

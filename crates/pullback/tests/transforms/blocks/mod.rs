@@ -3,3 +3,4 @@
 mod programs;
 mod random;
 mod regressions;
+mod solvers;
