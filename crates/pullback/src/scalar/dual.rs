@@ -93,14 +93,14 @@ fn pairs<T: Copy, const N: usize>(mut a: [T; N], b: [T; N], f: impl Fn(T, T) -> 
 // infinitely steep, what does not move must stay. To look for that in every product would take long; a plain product differs only where
 // it is NaN, and is then made again.
 
-/// Whether plain products are those of the chain rule: none of them is NaN. For many tangents of plain numbers it is less to look at the
-/// slopes first, because products with finite numbers other than 0 are right.
+/// Whether plain products are those of the chain rule. For many tangents of plain numbers it is less to look at the slopes than at the
+/// products: they are right behind all that are finite and not 0.
 #[inline(always)]
 fn is_sound<T: Real, const M: usize, const N: usize>(slopes: [T; M], products: [T; N]) -> bool {
     if T::PARTS == 1 && N > 2 {
         // Neither 0, which becomes the largest, nor infinite or NaN, by one comparison.
         let bits = slopes.iter().map(|p| p.value()).product::<f64>().to_bits() << 1;
-        bits.wrapping_sub(1) < (f64::INFINITY.to_bits() << 1) - 1 || !any_nan(products)
+        bits.wrapping_sub(1) < (f64::INFINITY.to_bits() << 1) - 1
     } else {
         !any_nan(products)
     }
