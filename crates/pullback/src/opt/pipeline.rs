@@ -2,13 +2,14 @@
 //! a backend.
 
 use super::fuse::{self, Fusion};
-use super::report::Report;
+use super::report::{PassReport, Report};
 use super::{
     Options, cse, dce, fold, hoist, inline, measure, moves, narrow, remat, share, simplify, strength, trim,
     unroll,
 };
-use crate::graph::{Body, Graph, Step};
+use crate::graph::{Body, Graph, Statistics, Step};
 use crate::ops::Op;
+use Run::{Fit, Lower, Optimise, Trace};
 
 /// One pass.
 pub(super) struct Pass {
@@ -38,8 +39,6 @@ pub(super) struct Target<'a> {
     pub spare: u64,
 }
 
-use Run::{Fit, Lower, Optimise, Trace};
-
 pub(super) const PASSES: &[Pass] = &[
     pass("sparse", "constants of few nonzero rows reduced to these", Trace(narrow::sparse_constants)),
     pass("inline", "calls replaced by what they call", Optimise(inline::inline)),
@@ -67,14 +66,14 @@ const fn pass(name: &'static str, about: &'static str, run: Run) -> Pass {
 const ROUNDS: usize = 16;
 
 /// A graph that was just traced, and what the passes did to it.
-pub(crate) fn traced(graph: Graph) -> (Graph, Report) {
-    let mut report = Report::new(graph.statistics());
+pub(crate) fn traced(graph: Graph) -> (Graph, Vec<PassReport>) {
+    let mut report = Report::new(Statistics::default());
     let run = |graph: Graph, pass: &Pass| match pass.run {
         Trace(run) => report.run(pass, &graph, |g| everywhere(g, &run, &run)).0,
         _ => graph,
     };
     let graph = PASSES.iter().fold(graph, run);
-    (graph, report)
+    (graph, report.passes)
 }
 
 /// Runs passes until nothing changes. What a pass does counts only where its result is accepted.

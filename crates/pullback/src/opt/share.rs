@@ -14,7 +14,7 @@ use crate::shape::Shape;
 use smallvec::SmallVec;
 use std::collections::HashMap;
 
-/// At least three quarters of the work must be there already: this many parts for each one that is left.
+/// At least three quarters of the work must be done already: this many parts for each one that is left.
 const MIN_SHARED_RATIO: u64 = 3;
 
 /// The graph with such functions written out. It has less work, but more operations and often more values that are kept: that pays only

@@ -305,11 +305,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let (graph, captured) = graph.lift_large();
         let donated = donated(x, &self.donated)?;
         let structure = structure.expect("the function was traced");
-        Ok(Entry {
-            block: CompiledGraph::new(graph, Some(done), &donated, &self.options)?,
-            captured,
-            structure,
-        })
+        Ok(Entry { block: CompiledGraph::new(graph, done, &donated, &self.options)?, captured, structure })
     }
 }
 

@@ -39,7 +39,7 @@ impl Executable {
         let (lifted, watched) = graph.clone().lift_watched();
         let compiled = graph
             .verify()
-            .and_then(|()| CompiledGraph::new(lifted, None, &[], options))
+            .and_then(|()| CompiledGraph::new(lifted, Vec::new(), &[], options))
             .within("executable")?;
         Ok(Executable { graph, compiled, watched })
     }

@@ -4,7 +4,7 @@ use crate::backend::{self, Executor, Profile, host};
 use crate::error::Result;
 use crate::graph::{Graph, Statistics, trace_leaves};
 use crate::ops::Aval;
-use crate::opt::{Options, Report, lowered, traced};
+use crate::opt::{Options, PassReport, Report, lowered, traced};
 use crate::tape::{detects_anomaly, is_ambient, outside_of_scopes, pull_through};
 use crate::tensor::{Block, BlockAt, Data, Device, Link, Tensor, bind_block, replay};
 use std::collections::HashMap;
@@ -39,16 +39,16 @@ pub(super) struct CompiledGraph {
 }
 
 impl CompiledGraph {
-    /// Optimises and plans a graph. What was done to it since it was traced is told.
+    /// Optimises and plans a graph, to which these passes were applied since it was traced.
     pub fn new(
         graph: Graph,
-        done: Option<Report>,
+        done: Vec<PassReport>,
         donated: &[usize],
         options: &Options,
     ) -> Result<Arc<CompiledGraph>> {
         let (optimised, mut report) =
             graph.optimize_with(&Options { differentiable: false, ..options.clone() });
-        report.passes.splice(0..0, done.into_iter().flat_map(|r| r.passes));
+        report.passes.splice(0..0, done);
         let optimised = lowered(&optimised, host(), &mut report);
         let plan = host().compile(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| CompiledGraph {
@@ -78,7 +78,7 @@ impl CompiledGraph {
         self.plan.statistics()
     }
 
-    /// How many matrix products run together with what is done to their elements.
+    /// How many operations run together with what is done to their results.
     pub fn epilogues(&self) -> usize {
         self.plan.epilogues()
     }
@@ -169,7 +169,7 @@ impl CompiledGraph {
         }
         let (graph, done) = traced(outside_of_scopes(|| self.pullback_graph(&pattern))?);
         let (graph, captured) = graph.lift_large();
-        let pullback = (CompiledGraph::new(graph, Some(done), &[], &self.options)?, captured);
+        let pullback = (CompiledGraph::new(graph, done, &[], &self.options)?, captured);
         pullbacks().insert(pattern, pullback.clone());
         Ok(pullback)
     }
