@@ -16,6 +16,7 @@ mod random;
 mod reduce;
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
 mod sample;
+mod slice;
 mod softmax;
 
 #[cfg(test)]
@@ -25,7 +26,7 @@ mod fault;
 
 pub(crate) use {
     attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, index_map::*, layout::*, logic::*,
-    random::*, reduce::*, sample::*, softmax::*,
+    random::*, reduce::*, sample::*, slice::*, softmax::*,
 };
 
 use crate::DType;
