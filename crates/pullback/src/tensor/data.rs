@@ -21,6 +21,8 @@ pub(crate) enum Data {
     Splat(Bits),
     /// Elements in a buffer, strided.
     Strided(Strided),
+    /// Dropped, because only the record is still needed.
+    Gone,
     /// Elements on a device, strided, where no kernel of the host can read them.
     Placed(Box<Placed>),
     /// A value with its tangent, in forward mode.
@@ -29,8 +31,6 @@ pub(crate) enum Data {
     Mapped(Box<Mapped>),
     /// Not known yet: a placeholder in a function that is being traced.
     Traced(Arc<dyn Tracer>),
-    /// Dropped, because only the record is still needed.
-    Gone,
 }
 
 /// Elements in a shared buffer.
@@ -88,10 +88,8 @@ impl Data {
     #[inline]
     pub fn frame(&self) -> u64 {
         match self {
-            Data::Splat(_) | Data::Strided(_) | Data::Placed(_) | Data::Gone => 0,
-            Data::Dual(d) => d.level,
-            Data::Mapped(m) => m.level,
-            Data::Traced(t) => t.level(),
+            Data::Splat(_) | Data::Strided(_) | Data::Gone => 0,
+            other => other.outer_frame(),
         }
     }
 
@@ -100,8 +98,20 @@ impl Data {
     #[inline]
     pub fn interpreter(&self) -> u64 {
         match self {
+            Data::Splat(_) | Data::Strided(_) | Data::Gone => 0,
             Data::Placed(_) => DEVICE,
-            other => other.frame(),
+            other => other.outer_frame(),
+        }
+    }
+
+    /// Apart, because most values are plain ones of the host: one comparison tells.
+    #[inline(never)]
+    fn outer_frame(&self) -> u64 {
+        match self {
+            Data::Dual(d) => d.level,
+            Data::Mapped(m) => m.level,
+            Data::Traced(t) => t.level(),
+            _ => 0,
         }
     }
 }

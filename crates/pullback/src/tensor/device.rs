@@ -14,6 +14,7 @@ use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// A place for the elements of tensors, and what computes with them there.
 ///
@@ -119,6 +120,14 @@ impl fmt::Debug for Device {
     }
 }
 
+/// Whether some thread has asked for a device other than the host: one load is what others pay for that.
+static CHOSEN: AtomicBool = AtomicBool::new(false);
+
+#[inline]
+pub(super) fn is_chosen() -> bool {
+    CHOSEN.load(Ordering::Relaxed)
+}
+
 thread_local! {
     static CURRENT: RefCell<Device> = const { RefCell::new(Device(None)) };
 }
@@ -131,6 +140,7 @@ thread_local! {
 /// assert_eq!(x.device(), Device::cpu());
 /// ```
 pub fn with_device<T>(device: &Device, f: impl FnOnce() -> T) -> T {
+    CHOSEN.fetch_or(device.0.is_some(), Ordering::Relaxed);
     let before = CURRENT.replace(device.clone());
     let _restore = Restore(|| CURRENT.set(before.clone()));
     f()
@@ -138,6 +148,9 @@ pub fn with_device<T>(device: &Device, f: impl FnOnce() -> T) -> T {
 
 /// New elements, which are row-major on the host, on the device that is asked for.
 pub(super) fn on_current(t: Tensor) -> Result<Tensor> {
+    if !is_chosen() {
+        return Ok(t);
+    }
     let device = CURRENT.with_borrow(Device::clone);
     device.holding(&t)
 }

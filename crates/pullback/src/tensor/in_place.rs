@@ -2,13 +2,13 @@
 
 use super::data::{Data, Memory, Output, Value};
 use super::{Tensor, device};
-use crate::ops::{Aval, Op};
+use crate::ops::{Aval, Primitive};
 use std::sync::Arc;
 
 impl Tensor {
     /// Gives this handle the value of `op(self, b)`, which has its type and shape, in the memory that it has. False, and nothing done, if
     /// that is impossible, or if a transform, a pullback or another handle would see it.
-    pub(super) fn update(&mut self, op: &Op, b: &Tensor) -> bool {
+    pub(super) fn update<P: Primitive>(&mut self, op: &P, b: &Tensor) -> bool {
         let dtype = self.dtype();
         let recorded = !self.node().deps.is_empty() || !b.node().deps.is_empty();
         if recorded || b.data().frame() != 0 || !op.overwrites(0, dtype) {
@@ -18,6 +18,12 @@ impl Tensor {
         let Some((shape, data)) = self.value_mut() else { return false };
         let row_major = |offset: usize, strides: &[isize]| offset == 0 && *strides == shape.strides()[..];
         let x = |own| [Value { dtype, shape, data: own, window: None }, b];
+        if let (Data::Splat(bits), Data::Splat(_)) = (&*data, b.data) {
+            let own = Data::Splat(*bits);
+            op.eval(&x(&own), &mut Output::new(shape, data))
+                .expect("what overwrites its input does not fail");
+            return true;
+        }
         match std::mem::replace(data, Data::Gone) {
             Data::Strided(s)
                 if row_major(s.offset, &s.strides)
@@ -29,15 +35,10 @@ impl Tensor {
                 op.eval(&x(&Data::Gone), &mut out).expect("what overwrites its input does not fail");
                 true
             }
-            own @ Data::Splat(_) if matches!(b.data, Data::Splat(_)) => {
-                let mut out = Output::new(shape, data);
-                op.eval(&x(&own), &mut out).expect("what overwrites its input does not fail");
-                true
-            }
             Data::Placed(p) if row_major(p.offset, &p.strides) && Arc::strong_count(&p.elements) == 1 => {
                 let own = Data::Placed(p);
                 let result = Aval { dtype, shape: shape.clone() };
-                let made = device::run(op, &x(&own), &result, Some(0));
+                let made = device::run(&op.clone().into(), &x(&own), &result, Some(0));
                 let done = made.is_ok();
                 *data = made.unwrap_or(own);
                 done

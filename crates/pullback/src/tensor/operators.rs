@@ -50,7 +50,7 @@ macro_rules! operators {
         impl Tensor {
             #[track_caller]
             pub(crate) fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {
-                self.assign($Trait.into(), b.into()).within(<$Trait as Primitive>::NAME)
+                self.assign($Trait, b.into()).within(<$Trait as Primitive>::NAME)
             }
         }
     )*};
@@ -95,8 +95,7 @@ operators! {
 ///
 /// So `a * b + c` writes one buffer and not two.
 #[track_caller]
-fn consuming(op: impl Into<Op>, mut a: Tensor, b: Operand) -> Result<Tensor> {
-    let op = op.into();
+fn consuming(op: impl Primitive, mut a: Tensor, b: Operand) -> Result<Tensor> {
     if a.absorb(&op, &b) { Ok(a) } else { binary(op, &a, b) }
 }
 
@@ -127,7 +126,7 @@ impl Tensor {
     /// Gives this handle the value of `self op b`. The buffer is reused when nobody else can see it; otherwise the result
     /// is a new one, and whoever held the old value keeps it. Under `no_grad` a parameter stays a parameter.
     #[track_caller]
-    fn assign(&mut self, op: Op, b: Operand) -> Result<()> {
+    fn assign(&mut self, op: impl Primitive, b: Operand) -> Result<()> {
         let b = match b.as_tensor() {
             Some(t) if t.dtype() != self.dtype() => {
                 check_dtypes(self, t, self.dtype())?;
@@ -171,7 +170,10 @@ impl Tensor {
     }
 
     /// `self = self op b` in the memory of `self`, if the result has its type and shape and that is possible unseen.
-    fn absorb(&mut self, op: &Op, b: &Operand) -> bool {
+    fn absorb<P: Primitive>(&mut self, op: &P, b: &Operand) -> bool {
+        if !self.node().deps.is_empty() {
+            return false;
+        }
         let b: &Tensor = match b {
             Operand::Borrowed(b) => b,
             Operand::Owned(b) => b,

@@ -5,7 +5,7 @@ use super::operand::check_dtypes;
 use super::{Operand, Tensor, bind};
 use crate::error::{Error, Result, err, or_panic};
 use crate::location::caller;
-use crate::ops::{Op, Slice, SliceAssign, SliceSpec};
+use crate::ops::{Slice, SliceAssign, SliceSpec};
 use crate::shape::{Shape, signed};
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
@@ -237,7 +237,7 @@ impl Tensor {
         let part = part.try_cast(self.dtype())?.try_broadcast_to(shape).map_err(named)?;
         let taken: Shape = region.axes.iter().map(|a| a.2).collect();
         let part = part.try_reshape(&taken)?;
-        let op = Op::from(SliceAssign { region });
+        let op = SliceAssign { region };
         if self.update(&op, &part) {
             return Ok(());
         }
