@@ -26,16 +26,23 @@ fn run(graph: &Graph, (floats, rest): &Inputs, noise: Option<Key>) -> Vec<Tensor
         Ref::Const(k) => graph.consts[k].clone(),
         Ref::Step(k, _) => values[k].clone(),
     };
+    // A few units in the last place.
+    let rounded = |t: &Tensor, key: Key| {
+        let unit = if t.dtype() == DType::F32 { 2e-7 } else { 4e-16 };
+        let factor = Tensor::uniform(key, t.shape(), DType::F64) * (2.0 * unit);
+        t * (factor + (1.0 - unit)).cast(t.dtype())
+    };
     for (k, step) in graph.steps.iter().enumerate() {
-        let args: Vec<Tensor> = step.args.iter().map(|&a| value(a, &values)).collect();
+        let key = key.fold_in(k as u64);
+        let mut args: Vec<Tensor> = step.args.iter().map(|&a| value(a, &values)).collect();
+        // What adds up may do so in another order: where terms cancel, that matters as much as their own roundings.
+        if step.op.reduction().is_some() || step.op.is_contraction() {
+            let floats = args.iter_mut().enumerate().filter(|(_, t)| t.dtype().is_float());
+            floats.for_each(|(j, t)| *t = rounded(t, key.fold_in(j as u64 + 1)));
+        }
         let y = bind(step.op.clone(), &args.iter().collect::<Vec<_>>()).expect("as above");
-        // A few units in the last place.
-        let unit = if y.dtype() == DType::F32 { 2e-7 } else { 4e-16 };
         values.push(match y.dtype().is_float() && !step.op.is_view() {
-            true => {
-                let factor = Tensor::uniform(key.fold_in(k as u64), y.shape(), DType::F64) * (2.0 * unit);
-                &y * (factor + (1.0 - unit)).cast(y.dtype())
-            }
+            true => rounded(&y, key.fold_in(0)),
             false => y,
         });
     }
