@@ -18,7 +18,10 @@ impl Tensor {
         let Some((shape, data)) = self.value_mut() else { return false };
         let row_major = |offset: usize, strides: &[isize]| offset == 0 && *strides == shape.strides()[..];
         let x = |own| [Value { dtype, shape, data: own, window: None }, b];
-        if let (Data::Splat(bits), Data::Splat(_)) = (&*data, b.data) {
+        // Of repeated numbers an elementwise operation makes one again. Others would need new memory, which is for `bind` to ask for.
+        if let (Data::Splat(bits), Data::Splat(_)) = (&*data, b.data)
+            && op.elementwise()
+        {
             let own = Data::Splat(*bits);
             op.eval(&x(&own), &mut Output::new(shape, data))
                 .expect("what overwrites its input does not fail");

@@ -251,6 +251,9 @@ fn shapes_too_large_to_hold() {
     let said = message(|| &view + 1.0);
     assert!(said.contains("out of memory"), "{said}");
     refused(view.try_add(1.0), ErrorKind::Memory, &["add", "out of memory", "45035996"]);
+    let mut zeros = Tensor::zeros([1 << 49]);
+    refused(zeros.try_slice_assign(0..1, 1.0), ErrorKind::Memory, &["slice_assign", "bytes"]);
+    assert_eq!(zeros.get(0).item(), 0.0, "what failed has changed nothing");
     refused(Tensor::try_eye(1 << 25), ErrorKind::Memory, &["eye", "bytes"]);
     refused(Tensor::try_linspace(0.0, 1.0, 1 << 50), ErrorKind::Memory, &["linspace", "bytes"]);
     refused(Tensor::try_arange(0, 1i64 << 50, 1), ErrorKind::Memory, &["arange"]);

@@ -77,6 +77,9 @@ fn new_tensors_are_made_where_they_are_asked_for() {
     let x = with_device(&Device::simulated(), || {
         let x = Tensor::from([1.0, 2.0]);
         assert_eq!(with_device(&Device::cpu(), || Tensor::from([1.0, 2.0])).device(), Device::cpu());
+        let mut zeros = Tensor::zeros([2]);
+        zeros.slice_assign(0..1, 1.0);
+        assert_eq!(zeros.device(), Device::simulated());
         x * Tensor::arange(0.0, 2.0, 1.0)
     });
     assert_eq!((x.device(), x.to_vec::<f64>()), (Device::simulated(), vec![0.0, 2.0]));
