@@ -3,16 +3,17 @@
 
 use super::{Backend, Executor, Profile, cpu::Cpu, host};
 use crate::DType;
-use crate::error::{Result, err};
+use crate::error::Result;
 use crate::graph::operands::Operands;
 use crate::graph::{Graph, Statistics};
 use crate::ops::{Aval, Op};
 use crate::opt::Fusion;
 use crate::shape::Shape;
-use crate::tensor::{Accelerator, Data, Device, Elements, Fresh, Placed, Tensor, Value};
+use crate::tensor::{Accelerator, Data, Device, Elements, Fresh, Tensor, Value};
 use std::any::Any;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, LazyLock, Mutex, MutexGuard, OnceLock, PoisonError};
 
 impl Device {
     /// A device whose elements the host cannot reach, as those of a GPU, but that computes with the host's processor. It is for tests, on
@@ -37,9 +38,9 @@ struct Simulated {
 }
 
 /// The memory of the device: the bytes of each id.
-static MEMORY: Mutex<Option<HashMap<u64, Vec<u8>>>> = Mutex::new(None);
+static MEMORY: LazyLock<Mutex<HashMap<u64, Vec<u8>>>> = LazyLock::new(Mutex::default);
 
-fn memory() -> MutexGuard<'static, Option<HashMap<u64, Vec<u8>>>> {
+fn memory() -> MutexGuard<'static, HashMap<u64, Vec<u8>>> {
     MEMORY.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -48,9 +49,9 @@ struct Id(u64);
 
 impl Id {
     fn of(bytes: Vec<u8>) -> Elements {
-        static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
-        let id = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        memory().get_or_insert_default().insert(id, bytes);
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let id = NEXT.fetch_add(1, Ordering::Relaxed);
+        memory().insert(id, bytes);
         Arc::new(Id(id))
     }
 
@@ -61,7 +62,7 @@ impl Id {
 
 impl Drop for Id {
     fn drop(&mut self) {
-        memory().as_mut().and_then(|m| m.remove(&self.0));
+        memory().remove(&self.0);
     }
 }
 
@@ -72,10 +73,10 @@ fn fetched(x: &Value) -> Result<Tensor> {
         return Ok(Tensor::new(dtype, shape, x.data.clone()));
     };
     let id = Id::in_elements(&p.elements);
-    let bytes =
-        memory().as_ref().and_then(|m| m.get(&id).cloned()).expect("elements live as long as their id");
+    let memory = memory();
+    let bytes = memory.get(&id).expect("elements live as long as their id");
     let all = Tensor::from_bytes(dtype, (bytes.len() / dtype.size()).into(), |to| {
-        to.copy_from_slice(&bytes);
+        to.copy_from_slice(bytes);
         Ok(())
     })?;
     let Data::Strided(mut s) = all.data().clone() else { unreachable!("it was made of bytes") };
@@ -109,13 +110,12 @@ impl Accelerator for Simulated {
         let bytes = made.row_major_bytes()?;
         let elements = match over.map(|k| x[k].data) {
             Some(Data::Placed(p)) => {
-                memory().get_or_insert_default().insert(Id::in_elements(&p.elements), bytes);
+                memory().insert(Id::in_elements(&p.elements), bytes);
                 p.elements.clone()
             }
             _ => Id::of(bytes),
         };
-        let (device, strides) = (Device::simulated(), result.shape.strides());
-        Ok(Data::Placed(Box::new(Placed { device, elements, offset: 0, strides })))
+        Ok(Device::simulated().place(elements, &result.shape))
     }
 
     fn compiler(&self) -> &dyn Any {
@@ -146,12 +146,6 @@ struct Remote(Box<dyn Executor>);
 
 impl Executor for Remote {
     fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        if let Some(k) = inputs.iter().position(|t| matches!(t.data(), Data::Strided(_))) {
-            return Err(err!(
-                Value,
-                "input {k} is on cpu, others are on simulated; bring them together with to(&device)"
-            ));
-        }
         let here = inputs.iter().map(|t| t.host()).collect::<Result<Vec<Tensor>>>()?;
         let outputs = self.0.run(&here.iter().collect::<Vec<_>>())?;
         outputs.iter().map(|t| t.try_to(&Device::simulated())).collect()

@@ -10,10 +10,8 @@ use super::{Data, Output, Tensor};
 use crate::allocation::ask_for;
 use crate::dtype::{DType, with_stored};
 use crate::error::{Result, err};
-use crate::kernels::movement;
 use crate::replace::unusable;
 use crate::shape::Shape;
-use bytemuck::Zeroable;
 use header::{Entry, MAX_HEADER};
 use std::collections::{HashMap, HashSet};
 use std::io::{self, Read, Write};
@@ -72,12 +70,9 @@ pub(crate) fn write_data(tensors: &[&Tensor], out: &mut dyn Write) -> io::Result
                 out.write_all(bytemuck::cast_slice(elements))?;
                 continue;
             }
-            ask_for::<T>(x.len()).map_err(io::Error::other)?;
-            let mut elements = vec![T::zeroed(); x.len()];
-            movement::copy(x, &mut elements);
-            let bytes = bytemuck::cast_slice_mut(&mut elements);
-            swap_to_little_endian(bytes, t.dtype().size());
-            out.write_all(bytes)?;
+            let mut bytes = t.row_major_bytes().map_err(io::Error::other)?;
+            swap_to_little_endian(&mut bytes, t.dtype().size());
+            out.write_all(&bytes)?;
         });
     }
     Ok(())

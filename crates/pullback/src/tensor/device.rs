@@ -75,7 +75,7 @@ impl Device {
     }
 
     /// Row-major elements here.
-    fn place(&self, elements: Elements, shape: &Shape) -> Data {
+    pub(crate) fn place(&self, elements: Elements, shape: &Shape) -> Data {
         Data::Placed(Box::new(Placed { device: self.clone(), elements, offset: 0, strides: shape.strides() }))
     }
 
@@ -169,29 +169,35 @@ pub(super) fn settle(node: &mut Fresh, inputs: &[&Tensor]) -> Result<()> {
     Ok(())
 }
 
-/// An operation on values of which one is on a device.
+/// The one device that these values are on; an error if there are several.
 #[cold]
-pub(super) fn run(op: &Op, x: &[Value], result: &Aval, over: Option<usize>) -> Result<Data> {
-    let place = |v: &Value| match v.data {
+pub(crate) fn common_device<'a>(x: impl Iterator<Item = &'a Data>) -> Result<Device> {
+    let place = |data: &Data| match data {
         Data::Placed(p) => Some(p.device.clone()),
         // A number that is repeated is everywhere.
         Data::Splat(_) => None,
         _ => Some(Device::cpu()),
     };
-    let mut places = x.iter().filter_map(place);
-    let first = places.next().expect("one of them is on a device");
-    if let Some(other) = places.find(|other| *other != first) {
-        return Err(err!(
-            Value,
-            "the inputs are on {first} and on {other}; bring them together with to(&device)"
-        ));
+    let mut places = x.filter_map(place);
+    let first = places.next().unwrap_or(Device::cpu());
+    match places.find(|other| *other != first) {
+        None => Ok(first),
+        Some(other) => {
+            Err(err!(Value, "the inputs are on {first} and on {other}; bring them together with to(&device)"))
+        }
     }
+}
+
+/// An operation on values of which one is on a device.
+#[cold]
+pub(super) fn run(op: &Op, x: &[Value], result: &Aval, over: Option<usize>) -> Result<Data> {
+    let device = common_device(x.iter().map(|v| v.data))?;
     if let ([one], Some((offset, strides))) = (x, x[0].layout())
         && let Some(seen) = op.view(one.shape, offset, strides)
     {
         return Ok(one.seen(Some(seen)).expect("it has a layout"));
     }
-    first.accelerator().expect("the host places no elements").run(op, x, result, over)
+    device.accelerator().expect("the host places no elements").run(op, x, result, over)
 }
 
 impl Placed {

@@ -115,15 +115,12 @@ impl Tensor {
 
     /// The elements in row-major order, as they are stored.
     pub(crate) fn row_major_bytes(&self) -> Result<Vec<u8>> {
-        let bytes = self.numel() * self.dtype().size();
-        ask_for::<u8>(bytes)?;
-        let mut out = vec![0; bytes];
         with_stored!(self.dtype(), T => {
+            ask_for::<T>(self.numel())?;
             let mut elements = vec![T::zeroed(); self.numel()];
             movement::copy(self.value().view::<T>(), &mut elements);
-            out.copy_from_slice(bytemuck::cast_slice(&elements));
-        });
-        Ok(out)
+            Ok(bytemuck::cast_slice(&elements).to_vec())
+        })
     }
 
     /// Any element as a number, for printing.

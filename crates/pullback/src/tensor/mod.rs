@@ -16,14 +16,13 @@ mod node;
 mod operand;
 mod operators;
 mod random;
-
 mod slicing;
 mod typed;
 
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, no_captures, replay};
 pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
-pub(crate) use device::{Accelerator, Elements, Placed};
+pub(crate) use device::{Accelerator, Elements, common_device};
 pub use device::{Device, with_device};
 pub use fallible::Fallible;
 pub use methods::{AxisList, Lengths};

@@ -1,12 +1,12 @@
 //! A compiled graph as an operation: the plan where values are known, the operations where a transform is active.
 
-use crate::backend::{self, Executor, Profile, host};
+use crate::backend::{self, Backend, Executor, Profile, host};
 use crate::error::Result;
 use crate::graph::{Graph, Statistics, trace_leaves};
 use crate::ops::Aval;
 use crate::opt::{Options, PassReport, Report, lowered, traced};
 use crate::tape::{detects_anomaly, is_ambient, outside_of_scopes, pull_through};
-use crate::tensor::{Block, BlockAt, Data, Device, Link, Tensor, bind_block, replay};
+use crate::tensor::{Block, BlockAt, Data, Device, Link, Tensor, bind_block, common_device, replay};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 
@@ -46,11 +46,8 @@ impl CompiledGraph {
         donated: &[usize],
         options: &Options,
     ) -> Result<Arc<CompiledGraph>> {
-        let (optimised, mut report) =
-            graph.optimize_with(&Options { differentiable: false, ..options.clone() });
+        let (plan, optimised, mut report) = planned(&graph, donated, options, host())?;
         report.passes.splice(0..0, done);
-        let optimised = lowered(&optimised, host(), &mut report);
-        let plan = host().compile(&optimised, donated)?;
         Ok(Arc::new_cyclic(|itself| CompiledGraph {
             graph: Arc::new(graph),
             optimised,
@@ -106,7 +103,7 @@ impl CompiledGraph {
 
     /// Runs the graph where its inputs are.
     fn run(&self, inputs: &[&Tensor]) -> Result<Vec<Tensor>> {
-        match device(inputs.iter().copied()) {
+        match device(inputs.iter().copied())? {
             None => self.plan.run(inputs),
             Some(device) => self.plan_on(&device)?.run(inputs),
         }
@@ -118,11 +115,8 @@ impl CompiledGraph {
         if let Some((_, plan)) = plans().iter().find(|(d, _)| d == device) {
             return Ok(plan.clone());
         }
-        let (backend, options) =
-            (backend::of(device), Options { differentiable: false, ..self.options.clone() });
-        let (optimised, mut report) = self.graph.optimize_with(&options);
-        let plan: Arc<dyn Executor> =
-            backend.compile(&lowered(&optimised, backend, &mut report), &self.donated)?.into();
+        let plan = planned(&self.graph, &self.donated, &self.options, backend::of(device))?.0;
+        let plan: Arc<dyn Executor> = plan.into();
         plans().push((device.clone(), plan.clone()));
         Ok(plan)
     }
@@ -130,7 +124,7 @@ impl CompiledGraph {
     /// [`apply`](CompiledGraph::apply) to inputs that are handed over.
     pub fn apply_owned(&self, inputs: Vec<Tensor>) -> Result<Vec<Tensor>> {
         if inputs.iter().all(is_plain) {
-            return match device(inputs.iter()) {
+            return match device(inputs.iter())? {
                 None => self.plan.run_owned(inputs),
                 Some(device) => self.plan_on(&device)?.run_owned(inputs),
             };
@@ -175,9 +169,26 @@ impl CompiledGraph {
     }
 }
 
-/// The device that one of these is on, unless it is the host.
-fn device<'a>(mut inputs: impl Iterator<Item = &'a Tensor>) -> Option<Device> {
-    inputs.find(|t| matches!(t.data(), Data::Placed(_))).map(Tensor::device)
+/// A graph optimised and planned for a backend, as it runs there, and what the passes did.
+fn planned(
+    graph: &Graph,
+    donated: &[usize],
+    options: &Options,
+    backend: &dyn Backend,
+) -> Result<(Box<dyn Executor>, Graph, Report)> {
+    let options = Options { differentiable: false, ..options.clone() };
+    let (optimised, mut report) = graph.optimize_with(&options);
+    let optimised = lowered(&optimised, backend, &mut report);
+    Ok((backend.compile(&optimised, donated)?, optimised, report))
+}
+
+/// The device that these are on, unless it is the host.
+fn device<'a>(mut inputs: impl Iterator<Item = &'a Tensor> + Clone) -> Result<Option<Device>> {
+    let all = inputs.clone().map(Tensor::data);
+    match inputs.any(|t| matches!(t.data(), Data::Placed(_))) {
+        true => common_device(all).map(Some),
+        false => Ok(None),
+    }
 }
 
 /// Whether no transform is active on a value: nothing has to be recorded.
