@@ -241,35 +241,35 @@ fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tenso
     Ok(dy.unwrap_or_else(|| Tensor::zeros_of(y.dtype(), &y.node().shape)))
 }
 
-/// The rows of the elementwise table, and those that are listed.
+/// The rows of the elementwise table, and those that are listed. What needs a feature has its `#[cfg(..)]` in front.
 macro_rules! primitives {
     ({ $($listed:tt)* } $($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
         d = $d:tt; reads $([$($r:ident)*])+; $facts:tt)*) => {
         primitives! { @all $($P,)* $($listed)* }
     };
-    (@all $($P:ident $({ $($field:ident),+ })?),* $(,)?) => {
+    (@all $($(#[$cfg:meta])? $P:ident $({ $($field:ident),+ })?),* $(,)?) => {
         /// Any operation.
         #[derive(Clone, Debug, PartialEq)]
         pub(crate) enum Op {
-            $($P($P),)*
+            $($(#[$cfg])? $P($P),)*
             /// An operation of several outputs.
             Block(Arc<dyn Block>),
             /// One output of a block.
             Slot(usize),
         }
-        $(impl From<$P> for Op {
+        $($(#[$cfg])? impl From<$P> for Op {
             fn from(p: $P) -> Op { Op::$P(p) }
         })*
         impl Op {
             /// The names of all operations.
             #[cfg(test)]
-            pub const NAMES: &[&str] = &[$($P::NAME),*];
-            pub fn name(&self) -> &'static str { match self { $(Op::$P(_) => $P::NAME,)* Op::Block(b) => b.name(), Op::Slot(_) => "output" } }
+            pub const NAMES: &[&str] = &[$($(#[$cfg])? $P::NAME),*];
+            pub fn name(&self) -> &'static str { match self { $($(#[$cfg])? Op::$P(_) => $P::NAME,)* Op::Block(b) => b.name(), Op::Slot(_) => "output" } }
             /// Its static parameters.
             pub fn attributes(&self) -> Attrs {
                 let mut attrs = Attrs::default();
                 match self {
-                    $(Op::$P(p) => { let _ = p; $($(attrs.put(stringify!($field), &p.$field);)+)? })*
+                    $($(#[$cfg])? Op::$P(p) => { let _ = p; $($(attrs.put(stringify!($field), &p.$field);)+)? })*
                     Op::Block(_) => {}
                     Op::Slot(k) => attrs.put("slot", k),
                 }
@@ -277,39 +277,39 @@ macro_rules! primitives {
             }
             /// The operation of a name with its parameters; `None` if there is none of that name.
             pub fn build(name: &str, attrs: &mut Attrs) -> Result<Option<Op>> {
-                $(if name == $P::NAME {
+                $($(#[$cfg])? if name == $P::NAME {
                     return Ok(Some(Op::$P($P { $($($field: attrs.take(stringify!($field))?),+)? })));
                 })*
                 let _ = attrs;
                 Ok(None)
             }
             /// How many inputs it takes; `None` for one or more.
-            pub fn arity(&self) -> Option<usize> { match self { $(Op::$P(_) => $P::ARITY,)* _ => None } }
-            pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $(Op::$P(p) => p.infer(x),)* _ => block_only() } }
-            pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $(Op::$P(p) => p.eval(x, out),)* _ => block_only() } }
-            pub fn is_view(&self) -> bool { match self { $(Op::$P(_) => $P::VIEW,)* _ => false } }
-            pub fn movement(&self) -> Option<Movement> { match self { $(Op::$P(p) => p.movement(),)* _ => None } }
-            pub fn axis_map(&self, x: &[&[usize]], k: usize, axis: usize) -> Option<AxisMap> { match self { $(Op::$P(p) => p.axis_map(x, k, axis),)* _ => None } }
-            pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $(Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
-            pub fn overwrites(&self, input: usize, dtype: DType) -> bool { match self { $(Op::$P(p) => p.overwrites(input, dtype),)* _ => false } }
-            pub fn is_contraction(&self) -> bool { match self { $(Op::$P(_) => $P::CONTRACTION,)* _ => false } }
-            pub fn is_rowwise(&self) -> bool { match self { $(Op::$P(_) => $P::ROWWISE,)* _ => false } }
-            pub fn joined_name(&self) -> Option<&'static str> { match self { $(Op::$P(_) => $P::JOINED,)* _ => None } }
-            pub fn in_rows(&self, x: &[Value], f: &mut dyn FnMut(RowKernel)) { match self { $(Op::$P(p) => p.in_rows(x, f),)* _ => block_only() } }
-            pub fn reduction(&self) -> Option<(Reduction, &[usize])> { match self { $(Op::$P(p) => p.reduction(),)* _ => None } }
-            pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $(Op::$P(p) => p.flops(x, y),)* _ => block_only() } }
-            pub fn formula(&self, x: &[Tensor]) -> Option<Tensor> { match self { $(Op::$P(p) => p.formula(x),)* _ => None } }
-            pub fn uses(&self, needs: &[bool]) -> Uses { match self { $(Op::$P(p) => p.uses(needs),)* _ => block_only() } }
-            pub fn linearity(&self) -> Linearity { match self { $(Op::$P(p) => p.linearity(),)* _ => block_only() } }
-            pub fn elementwise(&self) -> bool { match self { $(Op::$P(p) => p.elementwise(),)* _ => false } }
-            fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $(Op::$P(p) => p.pullback(at, g),)* _ => block_only() } }
-            pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $(Op::$P(p) => p.pushforward(at, t),)* _ => block_only() } }
-            pub fn commutes(&self) -> bool { match self { $(Op::$P(p) => p.commutes(),)* _ => false } }
-            pub fn stops_gradient(&self) -> bool { match self { $(Op::$P(p) => p.stops_gradient(),)* _ => false } }
-            fn batch_rule(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> { match self { $(Op::$P(p) => p.batch(x, n),)* _ => block_only() } }
+            pub fn arity(&self) -> Option<usize> { match self { $($(#[$cfg])? Op::$P(_) => $P::ARITY,)* _ => None } }
+            pub fn infer(&self, x: &[Arg]) -> Result<Aval> { match self { $($(#[$cfg])? Op::$P(p) => p.infer(x),)* _ => block_only() } }
+            pub fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> { match self { $($(#[$cfg])? Op::$P(p) => p.eval(x, out),)* _ => block_only() } }
+            pub fn is_view(&self) -> bool { match self { $($(#[$cfg])? Op::$P(_) => $P::VIEW,)* _ => false } }
+            pub fn movement(&self) -> Option<Movement> { match self { $($(#[$cfg])? Op::$P(p) => p.movement(),)* _ => None } }
+            pub fn axis_map(&self, x: &[&[usize]], k: usize, axis: usize) -> Option<AxisMap> { match self { $($(#[$cfg])? Op::$P(p) => p.axis_map(x, k, axis),)* _ => None } }
+            pub fn view(&self, shape: &[usize], offset: usize, strides: &[isize]) -> Option<Layout> { match self { $($(#[$cfg])? Op::$P(p) => p.view(shape, offset, strides),)* _ => None } }
+            pub fn overwrites(&self, input: usize, dtype: DType) -> bool { match self { $($(#[$cfg])? Op::$P(p) => p.overwrites(input, dtype),)* _ => false } }
+            pub fn is_contraction(&self) -> bool { match self { $($(#[$cfg])? Op::$P(_) => $P::CONTRACTION,)* _ => false } }
+            pub fn is_rowwise(&self) -> bool { match self { $($(#[$cfg])? Op::$P(_) => $P::ROWWISE,)* _ => false } }
+            pub fn joined_name(&self) -> Option<&'static str> { match self { $($(#[$cfg])? Op::$P(_) => $P::JOINED,)* _ => None } }
+            pub fn in_rows(&self, x: &[Value], f: &mut dyn FnMut(RowKernel)) { match self { $($(#[$cfg])? Op::$P(p) => p.in_rows(x, f),)* _ => block_only() } }
+            pub fn reduction(&self) -> Option<(Reduction, &[usize])> { match self { $($(#[$cfg])? Op::$P(p) => p.reduction(),)* _ => None } }
+            pub fn flops(&self, x: &[&[usize]], y: &[usize]) -> u64 { match self { $($(#[$cfg])? Op::$P(p) => p.flops(x, y),)* _ => block_only() } }
+            pub fn formula(&self, x: &[Tensor]) -> Option<Tensor> { match self { $($(#[$cfg])? Op::$P(p) => p.formula(x),)* _ => None } }
+            pub fn uses(&self, needs: &[bool]) -> Uses { match self { $($(#[$cfg])? Op::$P(p) => p.uses(needs),)* _ => block_only() } }
+            pub fn linearity(&self) -> Linearity { match self { $($(#[$cfg])? Op::$P(p) => p.linearity(),)* _ => block_only() } }
+            pub fn elementwise(&self) -> bool { match self { $($(#[$cfg])? Op::$P(p) => p.elementwise(),)* _ => false } }
+            fn rule(&self, at: &At, g: &Tensor) -> Cotangents { match self { $($(#[$cfg])? Op::$P(p) => p.pullback(at, g),)* _ => block_only() } }
+            pub fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> { match self { $($(#[$cfg])? Op::$P(p) => p.pushforward(at, t),)* _ => block_only() } }
+            pub fn commutes(&self) -> bool { match self { $($(#[$cfg])? Op::$P(p) => p.commutes(),)* _ => false } }
+            pub fn stops_gradient(&self) -> bool { match self { $($(#[$cfg])? Op::$P(p) => p.stops_gradient(),)* _ => false } }
+            fn batch_rule(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> { match self { $($(#[$cfg])? Op::$P(p) => p.batch(x, n),)* _ => block_only() } }
             /// The samples of every operation.
             #[cfg(test)]
-            pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $(all.extend($P::samples());)* all }
+            pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $($(#[$cfg])? all.extend($P::samples());)* all }
         }
     };
 }
