@@ -12,10 +12,13 @@ mod index;
 mod index_map;
 mod layout;
 mod logic;
+mod order;
 mod random;
 mod reduce;
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
 mod sample;
+mod scan;
+mod segment;
 mod slice;
 mod softmax;
 
@@ -26,7 +29,7 @@ mod fault;
 
 pub(crate) use {
     attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, index_map::*, layout::*, logic::*,
-    random::*, reduce::*, sample::*, slice::*, softmax::*,
+    order::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
 };
 
 use crate::DType;
@@ -347,6 +350,8 @@ elementwise_table! { primitives {
     Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
     Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
     Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
+    Cumulative { axis, of, reverse }, LinearScan { axis, reverse }, CumExtreme { axis, largest },
+    ArgSort { axis, descending }, TopK { axis, k, largest }, SearchSorted { right }, SegmentExtreme { segments, largest },
     Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
     Uniform { dtype, shape }, Randn { dtype, shape }, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
 } }

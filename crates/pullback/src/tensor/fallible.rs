@@ -2,10 +2,11 @@
 
 use super::create::create_makers;
 use super::methods::{
-    choice_methods, extreme_methods, index_methods, layout_methods, product_methods, reduction_methods,
+    choice_methods, extreme_methods, index_methods, layout_methods, order_methods, product_methods,
+    reduction_methods, scan_methods, segment_methods,
 };
 use super::random::random_makers;
-use super::{AxisList, Device, IntoRanges, Key, Lengths, Operand, Tensor};
+use super::{AxisList, Device, Interpolation, IntoRanges, Key, Lengths, Operand, Tensor};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -92,6 +93,9 @@ macro_rules! all_methods {
         layout_methods! { $emit }
         product_methods! { $emit }
         index_methods! { $emit }
+        scan_methods! { $emit }
+        order_methods! { $emit }
+        segment_methods! { $emit }
         $emit! { from_slice try_from_slice<T>(elements: &[T], shape: impl Into<Shape>) }
         $emit! { slice try_slice(&self, ranges: impl IntoRanges) -> Tensor }
         $emit! { get try_get(&self, at: isize) -> Tensor }

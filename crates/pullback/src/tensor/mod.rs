@@ -25,7 +25,7 @@ pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Stride
 pub(crate) use device::{Accelerator, Elements, common_device};
 pub use device::{Device, with_device};
 pub use fallible::Fallible;
-pub use methods::{AxisList, Lengths};
+pub use methods::{AxisList, Interpolation, Lengths};
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;

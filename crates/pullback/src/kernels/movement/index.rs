@@ -21,11 +21,12 @@ pub(crate) struct OutOfRange {
 
 /// The place of a checked index in an axis of length `n`.
 #[inline(always)]
-fn place(i: i64, n: usize) -> isize {
+pub(in crate::kernels) fn place(i: i64, n: usize) -> isize {
     (if i < 0 { i + n as i64 } else { i }) as isize
 }
 
-fn check(index: View<i64>, n: usize) -> Result<(), OutOfRange> {
+/// An error if an index is outside an axis of length `n`.
+pub(in crate::kernels) fn check(index: View<i64>, n: usize) -> Result<(), OutOfRange> {
     let n = n as i64;
     let bad = |&i: &i64| i < -n || i >= n;
     if let Some(slice) = index.as_slice() {

@@ -101,7 +101,7 @@ impl Lanes {
 
     fn near(&self, what: &str, got: &Tensor, expected: &Tensor) -> std::result::Result<(), String> {
         // A product of many rows is summed in another order than that of a few.
-        let close = |(&a, &b): (&f64, &f64)| pullback_testing::close(a, b, 1e-12);
+        let close = |(&a, &b): (&f64, &f64)| pullback_testing::alike(a, b, 1e-12);
         let (a, b) = (got.cast(DType::F64).to_vec::<f64>(), expected.cast(DType::F64).to_vec::<f64>());
         let same = got.dtype() == expected.dtype() && got.shape() == expected.shape();
         match same && a.iter().zip(&b).all(close) {

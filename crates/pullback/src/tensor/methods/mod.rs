@@ -3,8 +3,11 @@
 mod elementwise;
 mod index;
 mod layout;
+mod order;
 mod product;
 mod reduce;
+mod scan;
+mod segment;
 
 pub(crate) use elementwise::binary;
 pub(super) use elementwise::choice_methods;
@@ -12,9 +15,13 @@ pub(super) use index::index_methods;
 pub use layout::Lengths;
 pub(super) use layout::layout_methods;
 pub(crate) use layout::whole;
+pub use order::Interpolation;
+pub(super) use order::order_methods;
 pub(super) use product::product_methods;
 pub use reduce::AxisList;
 pub(super) use reduce::{extreme_methods, reduction_methods};
+pub(super) use scan::scan_methods;
+pub(super) use segment::segment_methods;
 
 /// Methods that panic with a message, each with a `try_` form that returns the error. The library calls these as they stand here; users find
 /// them in [`Fallible`](crate::Fallible), which gets their signatures from the macro `$list`.

@@ -123,12 +123,4 @@ methods! { $ product_methods;
     /// assert!((loss.item() - (0.1269280110 + 0.6931471806) / 2.0).abs() < 1e-9);
     /// ```
     cross_entropy try_cross_entropy(&self, labels: &Tensor) -> Tensor { bind(CrossEntropy, &[self, &*positions(labels)?]) }
-
-    /// The Euclidean norm of all elements; its derivative at 0 is 0.
-    norm try_norm(&self) -> Tensor {
-        let squares = self.try_square()?.try_sum()?;
-        // sqrt'(0) is infinite: the zero is led around it.
-        let zero = squares.eq(0.0);
-        Tensor::try_where(&zero, 0.0, Tensor::try_where(&zero, 1.0, squares)?.try_sqrt()?)
-    }
 }

@@ -1,8 +1,9 @@
 //! Reductions: over all axes, over some, and keeping them with length 1.
 
 use super::methods;
+use super::order::{Interpolation, quantile};
 use crate::DType;
-use crate::error::{Result, Within, or_panic};
+use crate::error::{Result, Within, err, or_panic};
 use crate::location::{caller, with_caller};
 use crate::ops::*;
 use crate::shape::{Axes, axes, signed};
@@ -90,7 +91,7 @@ fn float(op: &'static str, x: &Tensor) -> Result<()> {
 
 /// Applies `f` to halves as single precision: a sum of 1000 numbers of 100 is too large for f16, their mean is not.
 #[track_caller]
-fn widened(x: &Tensor, over: Axes, f: fn(&Tensor, Axes) -> Result<Tensor>) -> Result<Tensor> {
+fn widened(x: &Tensor, over: Axes, f: impl FnOnce(&Tensor, Axes) -> Result<Tensor>) -> Result<Tensor> {
     match x.dtype() {
         DType::F16 | DType::BF16 => f(&x.try_cast(DType::F32)?, over)?.try_cast(x.dtype()),
         _ => f(x, over),
@@ -106,24 +107,60 @@ fn mean(x: &Tensor, over: Axes) -> Result<Tensor> {
     })
 }
 
-/// Mean of the squared distances from the mean. Two passes: the textbook formula in one cancels.
+/// `Σ (x - mean)² / (n - correction)`, by nothing if that is negative. Two passes: the textbook formula in one cancels.
 #[track_caller]
-fn var(x: &Tensor, over: Axes) -> Result<Tensor> {
+fn var(x: &Tensor, over: Axes, correction: f64) -> Result<Tensor> {
     float("var", x)?;
-    widened(x, over, squared_deviation)
-}
-
-#[track_caller]
-fn squared_deviation(x: &Tensor, over: Axes) -> Result<Tensor> {
-    let centre = mean(x, over.clone())?.try_reshape(x.node().shape.with_ones(&over))?;
-    mean(&(x - centre).square(), over)
+    widened(x, over, |x, over| {
+        let centre = mean(x, over.clone())?.try_reshape(x.node().shape.with_ones(&over))?;
+        let n = count(x, &over) - correction;
+        bind(Sum { axes: over }, &[&(x - centre).square()])?.try_div(n.max(0.0))
+    })
 }
 
 /// The root has an infinite slope at 0, and equal numbers lie in a kink, where nothing is to move.
 #[track_caller]
-fn std(x: &Tensor, over: Axes) -> Result<Tensor> {
-    let var = var(x, over)?;
+fn std(x: &Tensor, over: Axes, correction: f64) -> Result<Tensor> {
+    let var = var(x, over, correction)?;
     Tensor::try_where(&var.try_eq(0.0)?, var.detach().zeros_like(), &var.try_sqrt()?)
+}
+
+/// A root of a sum of powers. Its slope is infinite where the sum is 0, which is led around it: nothing is to move there.
+#[track_caller]
+fn root_of(sum: Tensor, root: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    let zero = sum.try_eq(0.0)?;
+    Tensor::try_where(&zero, 0.0, root(&Tensor::try_where(&zero, 1.0, sum)?)?)
+}
+
+#[track_caller]
+fn norm(x: &Tensor, over: Axes) -> Result<Tensor> {
+    float("norm", x)?;
+    widened(x, over, |x, axes| root_of(bind(Sum { axes }, &[&x.try_square()?])?, |s| s.try_sqrt()))
+}
+
+/// `(Σ |x|^p)^(1/p)`, and its limits.
+#[track_caller]
+fn p_norm(x: &Tensor, over: Axes, p: f64) -> Result<Tensor> {
+    float("p_norm", x)?;
+    if p.is_nan() {
+        return Err(err!(Value, "there is no norm of order NaN").in_op("p_norm").at(caller()));
+    }
+    widened(x, over, |x, axes| match p {
+        0.0 => bind(Sum { axes }, &[&x.try_ne(0.0)?.try_cast(x.dtype())?]),
+        1.0 => bind(Sum { axes }, &[&x.try_abs()?]),
+        2.0 => norm(x, axes),
+        f64::INFINITY => bind(Max { axes }, &[&x.try_abs()?]),
+        f64::NEG_INFINITY => bind(Min { axes }, &[&x.try_abs()?]),
+        _ => root_of(bind(Sum { axes }, &[&x.try_abs()?.try_pow(p)?])?, |s| s.try_pow(1.0 / p)),
+    })
+}
+
+/// The reduced axes as one, behind the others.
+pub(super) fn in_rows(x: &Tensor, over: &[usize]) -> Tensor {
+    let kept = (0..x.rank()).filter(|a| !over.contains(a));
+    let shape = x.node().shape.without(over);
+    let n: usize = over.iter().map(|&a| x.shape()[a]).product();
+    x.permuted(kept.chain(over.iter().copied()).collect()).reshape_to(&shape.inserted(shape.len(), n))
 }
 
 /// Products of halves, again and again: exact derivatives of every order, zeros among the factors included, where a
@@ -135,13 +172,10 @@ fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
     if over.is_empty() {
         return Ok(x.clone());
     }
-    let kept: Axes = (0..x.rank()).filter(|a| !over.contains(a)).collect();
     let shape = x.node().shape.without(&over);
-    let n: usize = over.iter().map(|&a| x.shape()[a]).product();
-    let perm: Axes = kept.iter().chain(&over).copied().collect();
-    let mut y = x.permuted(perm).reshape_to(&shape.inserted(shape.len(), n));
+    let mut y = in_rows(x, &over);
     let last = shape.len();
-    let mut n = n;
+    let mut n = y.shape()[last];
     while n > 1 {
         let half = n / 2;
         let pairs = y.narrowed(last, 0, half) * y.narrowed(last, half, half);
@@ -187,10 +221,42 @@ reductions! {
     /// `ln Σ exp(x)`, without overflow.
     logsumexp try_logsumexp logsumexp_axes try_logsumexp_axes logsumexp_axes_keep try_logsumexp_axes_keep
         = |x: &Tensor, axes| bind(LogSumExp { axes }, &[x]);
-    /// Variance: the mean squared distance from the mean (division by n; multiply by `n / (n - 1)` for the sample's).
-    var try_var var_axes try_var_axes var_axes_keep try_var_axes_keep = var;
+    /// Variance: the mean squared distance from the mean. It divides by n; for another divisor see [`var_with`](Tensor::var_with).
+    var try_var var_axes try_var_axes var_axes_keep try_var_axes_keep = |x: &Tensor, axes| var(x, axes, 0.0);
     /// Standard deviation, the square root of [`var`](Tensor::var). Of equal numbers it is 0, with derivatives of 0.
-    std try_std std_axes try_std_axes std_axes_keep try_std_axes_keep = std;
+    std try_std std_axes try_std_axes std_axes_keep try_std_axes_keep = |x: &Tensor, axes| std(x, axes, 0.0);
+    /// The Euclidean norm, `√Σ x²`; its derivative at 0 is 0. For others see [`p_norm`](Tensor::p_norm).
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[3.0, 4.0], [0.0, 0.0]]);
+    /// assert_eq!(x.norm_axes(-1).to_vec::<f64>(), [5.0, 0.0]);
+    /// let g = grad(|x: &Tensor| x.norm_axes(-1).sum())(&x);
+    /// assert_eq!(g.to_vec::<f64>(), [0.6, 0.8, 0.0, 0.0]);
+    /// ```
+    norm try_norm norm_axes try_norm_axes norm_axes_keep try_norm_axes_keep = norm;
+    /// How many elements are not zero, as i64.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 0.0], [2.0, 3.0]]);
+    /// assert_eq!(x.count_nonzero_axes(-1).to_vec::<i64>(), [1, 2]);
+    /// ```
+    count_nonzero try_count_nonzero count_nonzero_axes try_count_nonzero_axes count_nonzero_axes_keep try_count_nonzero_axes_keep
+        = |x: &Tensor, axes| bind(Sum { axes }, &[&x.try_ne(0)?]);
+    /// The median: the middle one of the sorted elements, or the mean of the two in the middle. NaN if there is one.
+    ///
+    /// The derivative goes to the elements in the middle; of equal ones, to those that a stable sort puts there. For the lower one of the two
+    /// (as in PyTorch) see [`quantile_with`](Tensor::quantile_with).
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[3.0, 1.0, 2.0], [9.0, 7.0, 8.0]]);
+    /// assert_eq!(x.median_axes(-1).to_vec::<f64>(), [2.0, 8.0]);
+    /// assert_eq!(x.median().item(), 5.0);
+    /// ```
+    median try_median median_axes try_median_axes median_axes_keep try_median_axes_keep
+        = |x: &Tensor, axes| quantile(x, axes, 0.5, Interpolation::Linear);
 }
 
 methods! { $ extreme_methods;
@@ -208,6 +274,85 @@ methods! { $ extreme_methods;
     /// Position of the first smallest element along an axis, as i64. NaN counts as the smallest.
     argmin try_argmin(&self, axis: isize) -> Tensor {
         reduced("argmin", self, axis.into(), |x, axes| bind(ArgExtreme { axes, largest: false }, &[x]))
+    }
+
+    /// Position of the first largest element of all, counted in row-major order, as i64. NaN counts as the largest.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 3.0], [9.0, 0.0]]);
+    /// assert_eq!((x.argmax_all().item(), x.argmin_all().item()), (2.0, 3.0));
+    /// ```
+    argmax_all try_argmax_all(&self) -> Tensor {
+        of_all("argmax_all", self, |x, axes| bind(ArgExtreme { axes, largest: true }, &[x]))
+    }
+
+    /// Position of the first smallest element of all, counted in row-major order, as i64. NaN counts as the smallest.
+    argmin_all try_argmin_all(&self) -> Tensor {
+        of_all("argmin_all", self, |x, axes| bind(ArgExtreme { axes, largest: false }, &[x]))
+    }
+
+    /// Variance over axes, which are dropped: `Σ (x - mean)² / (n - correction)`. A correction of 1 estimates the variance of what `n`
+    /// numbers were drawn from. With no more numbers than the correction the result is NaN or ∞.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([1.0, 2.0, 3.0, 4.0]);
+    /// assert_eq!((x.var().item(), x.var_with(0, 1.0).item()), (1.25, 5.0 / 3.0));
+    /// ```
+    #[doc(alias = "correction")]
+    #[doc(alias = "ddof")]
+    var_with try_var_with(&self, over: impl Into<AxisList>, correction: f64) -> Tensor {
+        reduced("var_with", self, over.into(), |x, axes| var(x, axes, correction))
+    }
+
+    /// Standard deviation over axes, which are dropped: the square root of [`var_with`](Tensor::var_with). Of equal numbers it is 0, with
+    /// derivatives of 0.
+    #[doc(alias = "correction")]
+    #[doc(alias = "ddof")]
+    std_with try_std_with(&self, over: impl Into<AxisList>, correction: f64) -> Tensor {
+        reduced("std_with", self, over.into(), |x, axes| std(x, axes, correction))
+    }
+
+    /// The norm of order p over axes, which are dropped: `(Σ |x|^p)^(1/p)`. Order ∞ is the largest absolute value, -∞ the smallest, and 0 says
+    /// how many elements are not zero.
+    ///
+    /// The derivative is 0 where the norm is 0, and with respect to elements that are 0. Equal extremes share it.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([3.0, -4.0, 0.0]);
+    /// let norms = [0.0, 1.0, 2.0, f64::INFINITY].map(|p| x.p_norm(p, 0).item());
+    /// assert_eq!(norms, [2.0, 7.0, 5.0, 4.0]);
+    /// ```
+    #[doc(alias = "vector_norm")]
+    p_norm try_p_norm(&self, p: f64, over: impl Into<AxisList>) -> Tensor {
+        reduced("p_norm", self, over.into(), |x, axes| p_norm(x, axes, p))
+    }
+
+    /// The quantile over axes, which are dropped: of the sorted elements the one at `q (n - 1)`, on a line between the two next to it.
+    ///
+    /// `q` is from 0 to 1. NaN if an element is. The derivative goes to the two elements; of equal ones, to those that a stable sort puts there.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([40.0, 10.0, 30.0, 20.0]);
+    /// assert_eq!(x.quantile(0.25, 0).item(), 17.5);
+    /// ```
+    #[doc(alias = "percentile")]
+    quantile try_quantile(&self, q: f64, over: impl Into<AxisList>) -> Tensor {
+        reduced("quantile", self, over.into(), |x, axes| quantile(x, axes, q, Interpolation::Linear))
+    }
+
+    /// [`quantile`](Tensor::quantile) with another choice between the two elements next to it.
+    ///
+    /// ```
+    /// use pullback::{Interpolation, prelude::*};
+    /// let x = Tensor::from([40.0, 10.0, 30.0, 20.0]);
+    /// assert_eq!(x.quantile_with(0.5, 0, Interpolation::Lower).item(), 20.0);
+    /// ```
+    quantile_with try_quantile_with(&self, q: f64, over: impl Into<AxisList>, between: Interpolation) -> Tensor {
+        reduced("quantile_with", self, over.into(), |x, axes| quantile(x, axes, q, between))
     }
 }
 
