@@ -77,7 +77,7 @@ pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
     AxisList, AxisRange, Device, Fallible, Interpolation, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor,
-    grad_of, try_grad_of, with_device,
+    einsum, grad_of, try_einsum, try_grad_of, with_device,
 };
 pub use transform::{
     Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy,

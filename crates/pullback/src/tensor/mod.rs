@@ -8,6 +8,7 @@ mod create;
 mod data;
 mod device;
 mod display;
+mod einsum;
 mod elements;
 mod fallible;
 mod in_place;
@@ -24,6 +25,7 @@ pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_a
 pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
 pub(crate) use device::{Accelerator, Elements, common_device};
 pub use device::{Device, with_device};
+pub use einsum::{einsum, try_einsum};
 pub use fallible::Fallible;
 pub use methods::{AxisList, Interpolation, Lengths};
 pub(crate) use node::{Fresh, Link, Node, alive};

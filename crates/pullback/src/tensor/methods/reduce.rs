@@ -6,12 +6,20 @@ use crate::DType;
 use crate::error::{Result, Within, err, or_panic};
 use crate::location::{caller, with_caller};
 use crate::ops::*;
-use crate::shape::{Axes, axes, signed};
+use crate::shape::{Axes, axes, axis, signed};
 use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
 /// One axis or several; negative ones count from the end.
 pub struct AxisList(SmallVec<[isize; 4]>);
+
+impl AxisList {
+    /// Distinct axes, counted from the first, in the order in which they were named.
+    pub(crate) fn in_order(&self, rank: usize) -> Result<Axes> {
+        axes(&self.0, rank)?;
+        self.0.iter().map(|&a| axis(a, rank)).collect()
+    }
+}
 
 macro_rules! axis_list {
     ($($t:ty),*) => {$(
