@@ -27,7 +27,7 @@ pub(in crate::scalar) const THIRD: u32 = 1 << 31;
 
 /// Records in a chunk. 64 Ki records are 1.5 MiB of `f64`: few enough that a short tape wastes little, many
 /// enough that the cold path is rare.
-const CHUNK: usize = 1 << 16;
+const CHUNK: usize = if cfg!(miri) { 1 << 10 } else { 1 << 16 };
 
 /// Records, and behind them a third node for each. Most have none, and then that memory is never touched.
 struct Chunk<T>(NonNull<Record<T>>);
