@@ -35,114 +35,152 @@ fn direct<E: Compute>(x: &[E]) -> &[E::Wide] {
 
 /// `out = M(x)`.
 pub(crate) fn map1<M: Map1, E: Compute>(x: View<'_, E>, out: &mut [E]) {
-    if let [out] = out {
-        *out = E::narrow(one1::<M, E::Wide>(x.data[x.offset].widen()));
-        return;
+    match out {
+        [out] => *out = E::narrow(one1::<M, E::Wide>(x.data[x.offset].widen())),
+        _ => map1_by(x, out, M::value(Cost::OPERAND).grain(), loop1::<M, E::Wide>),
     }
-    let contiguous = x.as_slice().and_then(E::as_wide);
-    for_parts(out, M::value(Cost::OPERAND).grain(), |range, out| {
-        if let (Some(x), Some(out)) = (contiguous, E::as_wide_mut(out)) {
-            return loop1::<M, E::Wide>(&x[range], out);
-        }
-        let mut gathered = buffer();
-        let mut x = Tiles::new(x, range, &mut gathered);
-        if let Some(out) = E::as_wide_mut(out) {
-            return out.chunks_mut(TILE).for_each(|out| loop1::<M, E::Wide>(direct(x.next(out.len())), out));
-        }
-        let mut wide = [E::Wide::ZERO; TILE];
-        for out in out.chunks_mut(TILE) {
-            let x = E::widen_tile(x.next(out.len()), &mut wide);
-            E::narrow_tile(out, |out| loop1::<M, E::Wide>(x, out));
-        }
-    });
 }
 
 /// `x = M(x)`.
 pub(crate) fn map1_in_place<M: Map1, E: Compute>(x: &mut [E]) {
-    if let [x] = x {
-        *x = E::narrow(one1::<M, E::Wide>(x.widen()));
-        return;
+    match x {
+        [x] => *x = E::narrow(one1::<M, E::Wide>(x.widen())),
+        _ => map1_in_place_by(x, M::value(Cost::OPERAND).grain(), loop1::<M, E::Wide>),
     }
-    for_parts(x, M::value(Cost::OPERAND).grain(), |_, x| {
-        let mut wide = [E::Wide::ZERO; TILE];
-        for x in x.chunks_mut(TILE) {
-            let old = E::copy_tile(x, &mut wide);
-            E::narrow_tile(x, |out| loop1::<M, E::Wide>(old, out));
-        }
-    });
 }
 
 /// `out = M(a, b)`.
 pub(crate) fn map2<M: Map2, E: Compute>(a: View<'_, E>, b: View<'_, E>, out: &mut [E]) {
-    if let [out] = out {
-        let (a, b) = (a.data[a.offset].widen(), b.data[b.offset].widen());
-        *out = E::narrow(one2::<M, E::Wide>(a, b));
-        return;
+    match out {
+        [out] => {
+            let (a, b) = (a.data[a.offset].widen(), b.data[b.offset].widen());
+            *out = E::narrow(one2::<M, E::Wide>(a, b));
+        }
+        _ => map2_by(a, b, out, M::value(Cost::OPERAND, Cost::OPERAND).grain(), loop2::<M, E::Wide>),
     }
+}
+
+/// `a = M(a, b)`.
+pub(crate) fn map2_into_left<M: Map2, E: Compute>(a: &mut [E], b: View<'_, E>) {
+    let cost = M::value(Cost::OPERAND, Cost::OPERAND);
+    match a {
+        [a] => *a = E::narrow(one2::<M, E::Wide>(a.widen(), b.data[b.offset].widen())),
+        _ if cost.limited => map2_into_left_by(a, b, cost.grain(), loop2::<M, E::Wide>, None),
+        _ => {
+            let over: Over<E::Wide> = loop2_into_left::<M, E::Wide>;
+            map2_into_left_by(a, b, cost.grain(), loop2::<M, E::Wide>, Some(over));
+        }
+    }
+}
+
+/// `b = M(a, b)`.
+pub(crate) fn map2_into_right<M: Map2, E: Compute>(a: View<'_, E>, b: &mut [E]) {
+    match b {
+        [b] => *b = E::narrow(one2::<M, E::Wide>(a.data[a.offset].widen(), b.widen())),
+        _ => {
+            map2_into_right_by(a, b, M::value(Cost::OPERAND, Cost::OPERAND).grain(), loop2::<M, E::Wide>);
+        }
+    }
+}
+
+// What follows gets the loop of the function as a pointer, so that it is compiled once for each type of elements and not for each
+// function: one call a tile costs nothing.
+
+/// `out = M(x)`, slices of one length.
+type Loop1<F> = fn(&[F], &mut [F]);
+/// `out = M(a, b)`, slices of one length.
+type Loop2<F> = fn(&[F], &[F], &mut [F]);
+/// `a = M(a, b)`, slices of one length.
+type Over<F> = fn(&mut [F], &[F]);
+
+fn map1_by<E: Compute>(x: View<'_, E>, out: &mut [E], grain: usize, run: Loop1<E::Wide>) {
+    let contiguous = x.as_slice().and_then(E::as_wide);
+    for_parts(out, grain, |range, out| {
+        if let (Some(x), Some(out)) = (contiguous, E::as_wide_mut(out)) {
+            return run(&x[range], out);
+        }
+        let mut gathered = buffer();
+        let mut x = Tiles::new(x, range, &mut gathered);
+        if let Some(out) = E::as_wide_mut(out) {
+            return out.chunks_mut(TILE).for_each(|out| run(direct(x.next(out.len())), out));
+        }
+        let mut wide = [E::Wide::ZERO; TILE];
+        for out in out.chunks_mut(TILE) {
+            let x = E::widen_tile(x.next(out.len()), &mut wide);
+            E::narrow_tile(out, |out| run(x, out));
+        }
+    });
+}
+
+fn map1_in_place_by<E: Compute>(x: &mut [E], grain: usize, run: Loop1<E::Wide>) {
+    for_parts(x, grain, |_, x| {
+        let mut wide = [E::Wide::ZERO; TILE];
+        for x in x.chunks_mut(TILE) {
+            let old = E::copy_tile(x, &mut wide);
+            E::narrow_tile(x, |out| run(old, out));
+        }
+    });
+}
+
+fn map2_by<E: Compute>(a: View<'_, E>, b: View<'_, E>, out: &mut [E], grain: usize, run: Loop2<E::Wide>) {
     let contiguous = a.as_slice().and_then(E::as_wide).zip(b.as_slice().and_then(E::as_wide));
-    for_parts(out, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, out| {
+    for_parts(out, grain, |range, out| {
         if let (Some((a, b)), Some(out)) = (contiguous, E::as_wide_mut(out)) {
-            return loop2::<M, E::Wide>(&a[range.clone()], &b[range], out);
+            return run(&a[range.clone()], &b[range], out);
         }
         let (mut gathered_a, mut gathered_b) = (buffer(), buffer());
         let mut a = Tiles::new(a, range.clone(), &mut gathered_a);
         let mut b = Tiles::new(b, range, &mut gathered_b);
         if let Some(out) = E::as_wide_mut(out) {
-            return out.chunks_mut(TILE).for_each(|out| {
-                loop2::<M, E::Wide>(direct(a.next(out.len())), direct(b.next(out.len())), out);
-            });
+            return out
+                .chunks_mut(TILE)
+                .for_each(|out| run(direct(a.next(out.len())), direct(b.next(out.len())), out));
         }
         let (mut wide_a, mut wide_b) = ([E::Wide::ZERO; TILE], [E::Wide::ZERO; TILE]);
         for out in out.chunks_mut(TILE) {
             let a = E::widen_tile(a.next(out.len()), &mut wide_a);
             let b = E::widen_tile(b.next(out.len()), &mut wide_b);
-            E::narrow_tile(out, |out| loop2::<M, E::Wide>(a, b, out));
+            E::narrow_tile(out, |out| run(a, b, out));
         }
     });
 }
 
-/// `a = M(a, b)`.
-pub(crate) fn map2_into_left<M: Map2, E: Compute>(a: &mut [E], b: View<'_, E>) {
-    if let [a] = a {
-        *a = E::narrow(one2::<M, E::Wide>(a.widen(), b.data[b.offset].widen()));
-        return;
-    }
+/// By `over` where there is one and the elements are stored as they are computed.
+fn map2_into_left_by<E: Compute>(
+    a: &mut [E],
+    b: View<'_, E>,
+    grain: usize,
+    run: Loop2<E::Wide>,
+    over: Option<Over<E::Wide>>,
+) {
     let contiguous = b.as_slice().and_then(E::as_wide);
-    for_parts(a, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, a| {
-        let unlimited = !M::value(Cost::OPERAND, Cost::OPERAND).limited;
-        if unlimited && let (Some(b), Some(a)) = (contiguous, E::as_wide_mut(a)) {
-            return loop2_into_left::<M, E::Wide>(a, &b[range]);
+    for_parts(a, grain, |range, a| {
+        if let (Some(over), Some(b), Some(a)) = (over, contiguous, E::as_wide_mut(a)) {
+            return over(a, &b[range]);
         }
         let mut gathered = buffer();
         let mut b = Tiles::new(b, range, &mut gathered);
-        if unlimited && let Some(a) = E::as_wide_mut(a) {
-            return a
-                .chunks_mut(TILE)
-                .for_each(|a| loop2_into_left::<M, E::Wide>(a, direct(b.next(a.len()))));
+        if let (Some(over), Some(a)) = (over, E::as_wide_mut(a)) {
+            return a.chunks_mut(TILE).for_each(|a| over(a, direct(b.next(a.len()))));
         }
         let (mut wide_a, mut wide_b) = ([E::Wide::ZERO; TILE], [E::Wide::ZERO; TILE]);
         for a in a.chunks_mut(TILE) {
             let b = E::widen_tile(b.next(a.len()), &mut wide_b);
             let old = E::copy_tile(a, &mut wide_a);
-            E::narrow_tile(a, |out| loop2::<M, E::Wide>(old, b, out));
+            E::narrow_tile(a, |out| run(old, b, out));
         }
     });
 }
 
-/// `b = M(a, b)`.
-pub(crate) fn map2_into_right<M: Map2, E: Compute>(a: View<'_, E>, b: &mut [E]) {
-    if let [b] = b {
-        *b = E::narrow(one2::<M, E::Wide>(a.data[a.offset].widen(), b.widen()));
-        return;
-    }
-    for_parts(b, M::value(Cost::OPERAND, Cost::OPERAND).grain(), |range, b| {
+fn map2_into_right_by<E: Compute>(a: View<'_, E>, b: &mut [E], grain: usize, run: Loop2<E::Wide>) {
+    for_parts(b, grain, |range, b| {
         let mut gathered = buffer();
         let mut a = Tiles::new(a, range, &mut gathered);
         let (mut wide_a, mut wide_b) = ([E::Wide::ZERO; TILE], [E::Wide::ZERO; TILE]);
         for b in b.chunks_mut(TILE) {
             let a = E::widen_tile(a.next(b.len()), &mut wide_a);
             let old = E::copy_tile(b, &mut wide_b);
-            E::narrow_tile(b, |out| loop2::<M, E::Wide>(a, old, out));
+            E::narrow_tile(b, |out| run(a, old, out));
         }
     });
 }

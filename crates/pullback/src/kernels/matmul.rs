@@ -15,6 +15,7 @@ use super::scratch::{filled, with_scratch};
 use super::strided::{Axes, row_major};
 use super::view::View;
 use bytemuck::Pod;
+use gemm_common::Parallelism;
 use half::{bf16, f16};
 use smallvec::SmallVec;
 use std::ops::{Add, Mul, Range};
@@ -226,8 +227,8 @@ fn prepare<T: Pod + Send + Sync>(
     let rank = a.shape.len();
     let dims = Dims { m: a.shape[rank - 2], k: a.shape[rank - 1], n: b.shape[rank - 1] };
     let Method { piece, panel, along } = method(dims);
-    let turned = along && b.strides[rank - 1] != 1;
-    let scattered = [is_scattered(&a, false, dims.n), turned || is_scattered(&b, true, dims.m)];
+    let transposed = along && b.strides[rank - 1] != 1;
+    let scattered = [is_scattered(&a, false, dims.n), transposed || is_scattered(&b, true, dims.m)];
     // Of many matrices each is copied by the thread that needs it, when it does.
     let many = a.shape[..rank - 2].iter().product::<usize>() > 1;
     let batch = Axes::new((0..rank - 2).map(|i| (a.shape[i], [a.strides[i], b.strides[i]])));
@@ -359,37 +360,80 @@ impl<T: Pod + Send + Sync> Prepared<'_, T> {
 ///
 /// # Safety
 /// The matrices have the dimensions given, and nobody else uses that part of the output.
-unsafe fn by_gemm<T: Fused>(d: Dims, a: Matrix<T>, b: Matrix<T>, out: Target<T>, at: isize, row: usize) {
+unsafe fn by_gemm<T: Native>(d: Dims, a: Matrix<T>, b: Matrix<T>, out: Target<T>, at: isize, row: usize) {
+    // Gemm likes columns that are contiguous; ours are rows, so that it computes the transposed product.
+    let (mut a, mut b) = (a, b);
+    if b.row < 0 {
+        // It does not take its first operand's columns backwards: the terms are added from the other end.
+        let last = d.k as isize - 1;
+        a = Matrix { first: a.first.wrapping_offset(last * a.column), column: -a.column, ..a };
+        b = Matrix { first: b.first.wrapping_offset(last * b.row), row: -b.row, ..b };
+    }
     // SAFETY: the caller's promise; `read_dst` is false, so the output is only written.
     unsafe {
-        gemm::gemm(
-            d.m,
+        T::gemm()(
             d.n,
+            d.m,
             d.k,
             out.at(at),
-            1,
             row as isize,
+            1,
             false,
-            a.first,
-            a.column,
-            a.row,
             b.first,
-            b.column,
             b.row,
+            b.column,
+            a.first,
+            a.row,
+            a.column,
             T::default(),
             T::ONE,
             false,
             false,
             false,
-            gemm::Parallelism::None,
+            Parallelism::None,
         );
     }
 }
 
-/// The floats that gemm computes with.
-pub(crate) trait Native: Fused {}
-impl Native for f32 {}
-impl Native for f64 {}
+/// `dst = lhs rhs`: the dimensions, then of `dst` the pointer, the strides of columns and rows, whether it is read; of `lhs` and `rhs` the pointer
+/// and the strides of columns and rows; the factors of `dst` and of the product; what is conjugated; the threads.
+type Gemm<T> = unsafe fn(
+    usize,
+    usize,
+    usize,
+    *mut T,
+    isize,
+    isize,
+    bool,
+    *const T,
+    isize,
+    isize,
+    *const T,
+    isize,
+    isize,
+    T,
+    T,
+    bool,
+    bool,
+    bool,
+    Parallelism,
+);
+
+/// The floats that gemm computes with. Its parts are used directly, because the crate that joins them brings complex products too, which take longer to
+/// compile than these.
+pub(crate) trait Native: Fused {
+    fn gemm() -> Gemm<Self>;
+}
+impl Native for f32 {
+    fn gemm() -> Gemm<f32> {
+        gemm_f32::gemm::f32::get_gemm_fn()
+    }
+}
+impl Native for f64 {
+    fn gemm() -> Gemm<f64> {
+        gemm_f64::gemm::f64::get_gemm_fn()
+    }
+}
 
 /// Prepares a product like [`matmul`], of operands that are not empty.
 pub(crate) fn prepared<T: Native>(a: View<T>, b: View<T>, use_it: impl FnOnce(&Prepared<T>)) {

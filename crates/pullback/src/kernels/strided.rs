@@ -41,52 +41,84 @@ impl<const N: usize> Axes<N> {
 
     /// Calls `f` with the position and the offset in each array of the given elements, in row-major order.
     pub fn walk(&self, range: Range<usize>, mut f: impl FnMut(usize, [isize; N])) {
-        let Some((inner, outer)) = self.0.split_last() else {
-            return range.for_each(|position| f(position, [0; N]));
-        };
-        if inner.len == 0 {
-            return;
-        }
-        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
-        let mut at = [0isize; N];
-        let (mut first, mut rest) = (range.start % inner.len, range.start / inner.len);
-        step(&mut at, inner, first as isize);
-        for (i, axis) in index.iter_mut().zip(outer).rev() {
-            if axis.len == 0 {
-                return;
-            }
-            *i = rest % axis.len;
-            rest /= axis.len;
-            step(&mut at, axis, *i as isize);
-        }
-        let mut position = range.start;
-        while position < range.end {
-            // To the end of the innermost axis, then back to its start and one further along the others.
-            let end = range.end.min(position + inner.len - first);
-            while position < end {
+        let mut runs = Runs::new(&self.0, range);
+        while let Some(Run { positions, mut at, strides }) = runs.next() {
+            for position in positions {
                 f(position, at);
-                step(&mut at, inner, 1);
-                position += 1;
-            }
-            first = 0;
-            step(&mut at, inner, -(inner.len as isize));
-            for (i, axis) in index.iter_mut().zip(outer).rev() {
-                *i += 1;
-                step(&mut at, axis, 1);
-                if *i < axis.len {
-                    break;
-                }
-                *i = 0;
-                step(&mut at, axis, -(axis.len as isize));
+                step(&mut at, strides, 1);
             }
         }
     }
 }
 
-/// Moves the offsets by a number of steps along an axis.
-#[inline(always)]
-fn step<const N: usize>(at: &mut [isize; N], axis: &Axis<N>, steps: isize) {
-    at.iter_mut().zip(axis.strides).for_each(|(at, stride)| *at += steps * stride);
+/// Elements that follow each other along the innermost axis.
+struct Run<const N: usize> {
+    positions: Range<usize>,
+    /// The offsets of the first one.
+    at: [isize; N],
+    strides: [isize; N],
+}
+
+/// The runs of a walk. They are found here, and not in [`Axes::walk`], so that the steps from one to the next are compiled once and not for each
+/// `f`.
+struct Runs<'a, const N: usize> {
+    outer: &'a [Axis<N>],
+    inner: Axis<N>,
+    /// Where the walk stands on the outer axes.
+    index: SmallVec<[usize; 6]>,
+    /// The offsets of the first element of the present run's axis.
+    base: [isize; N],
+    /// Where on the innermost axis the next run starts.
+    first: usize,
+    left: Range<usize>,
+}
+
+impl<'a, const N: usize> Runs<'a, N> {
+    #[inline(never)]
+    fn new(axes: &'a [Axis<N>], mut left: Range<usize>) -> Self {
+        let single = (Axis { len: usize::MAX, strides: [0; N] }, &[][..]);
+        let (inner, outer) = axes.split_last().map_or(single, |(inner, outer)| (*inner, outer));
+        if axes.iter().any(|axis| axis.len == 0) {
+            left.end = left.start;
+            return Runs { outer, inner, index: SmallVec::new(), base: [0; N], first: 0, left };
+        }
+        let mut index: SmallVec<[usize; 6]> = SmallVec::from_elem(0, outer.len());
+        let mut base = [0isize; N];
+        let (first, mut rest) = (left.start % inner.len, left.start / inner.len);
+        for (i, axis) in index.iter_mut().zip(outer).rev() {
+            *i = rest % axis.len;
+            rest /= axis.len;
+            step(&mut base, axis.strides, *i as isize);
+        }
+        Runs { outer, inner, index, base, first, left }
+    }
+
+    #[inline(never)]
+    fn next(&mut self) -> Option<Run<N>> {
+        if self.left.is_empty() {
+            return None;
+        }
+        let mut at = self.base;
+        step(&mut at, self.inner.strides, self.first as isize);
+        let end = self.left.end.min(self.left.start.saturating_add(self.inner.len - self.first));
+        let run = Run { positions: self.left.start..end, at, strides: self.inner.strides };
+        (self.left.start, self.first) = (end, 0);
+        for (i, axis) in self.index.iter_mut().zip(self.outer).rev() {
+            *i += 1;
+            step(&mut self.base, axis.strides, 1);
+            if *i < axis.len {
+                break;
+            }
+            step(&mut self.base, axis.strides, -(axis.len as isize));
+            *i = 0;
+        }
+        Some(run)
+    }
+}
+
+/// Moves by so many steps.
+fn step<const N: usize>(at: &mut [isize; N], strides: [isize; N], steps: isize) {
+    at.iter_mut().zip(strides).for_each(|(at, stride)| *at += stride * steps);
 }
 
 impl Axes<1> {

@@ -166,34 +166,7 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
 
     /// The tangent of the output. Derived: an operation overrides it only for speed.
     fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
-        match self.linearity() {
-            Linearity::Linear => {
-                // Inputs that are not differentiable (masks, indices) stay what they are.
-                let fixed = |k: usize| match at.dtype(k).is_float() {
-                    true => Tensor::zeros_of(at.dtype(k), at.shape(k)),
-                    false => at.x(k).clone(),
-                };
-                let all: Vec<Tensor> =
-                    t.iter().enumerate().map(|(k, t)| t.clone().unwrap_or_else(|| fixed(k))).collect();
-                bind(self.clone(), &all.iter().collect::<Vec<_>>())
-            }
-            Linearity::Multilinear => {
-                let mut sum: Option<Tensor> = None;
-                for (k, t) in t.iter().enumerate() {
-                    let Some(t) = t else { continue };
-                    let args: Vec<&Tensor> =
-                        (0..at.arity()).map(|j| if j == k { t } else { at.x(j) }).collect();
-                    let term = bind(self.clone(), &args)?;
-                    sum = Some(match sum {
-                        Some(s) => s + term,
-                        None => term,
-                    });
-                }
-                Ok(sum.expect("a pushforward has at least one tangent"))
-            }
-            // The transpose of the pullback, which is linear in its cotangent.
-            Linearity::Nonlinear => transpose(|g| self.pullback(at, g), at.y(), t),
-        }
+        derived_pushforward(&self.clone().into(), at, t)
     }
 
     /// Whether each element of the result is computed from the elements at its own place of the inputs, which have the shape of the result.
@@ -220,6 +193,37 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     /// Inputs to test it with. An operation without samples is not tested, and does not pass.
     #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
     fn samples() -> Vec<Sample>;
+}
+
+/// The tangent of the output, from the operation's linearity or its pullback.
+fn derived_pushforward(op: &Op, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
+    match op.linearity() {
+        Linearity::Linear => {
+            // Inputs that are not differentiable (masks, indices) stay what they are.
+            let fixed = |k: usize| match at.dtype(k).is_float() {
+                true => Tensor::zeros_of(at.dtype(k), at.shape(k)),
+                false => at.x(k).clone(),
+            };
+            let all: Vec<Tensor> =
+                t.iter().enumerate().map(|(k, t)| t.clone().unwrap_or_else(|| fixed(k))).collect();
+            bind(op.clone(), &all.iter().collect::<Vec<_>>())
+        }
+        Linearity::Multilinear => {
+            let mut sum: Option<Tensor> = None;
+            for (k, t) in t.iter().enumerate() {
+                let Some(t) = t else { continue };
+                let args: Vec<&Tensor> = (0..at.arity()).map(|j| if j == k { t } else { at.x(j) }).collect();
+                let term = bind(op.clone(), &args)?;
+                sum = Some(match sum {
+                    Some(s) => s + term,
+                    None => term,
+                });
+            }
+            Ok(sum.expect("a pushforward has at least one tangent"))
+        }
+        // The transpose of the pullback, which is linear in its cotangent.
+        Linearity::Nonlinear => transpose(|g| op.rule(at, g), at.y(), t),
+    }
 }
 
 /// `Jt` from `g -> Jᵀg`, by pulling `<Jᵀg, t>` back to `g`.

@@ -13,12 +13,12 @@ const CHAIN: usize = 512;
 /// Rows that are summed up together.
 pub(super) const ROWS: usize = 4;
 
-/// Elements of a right-hand side that is turned here, if it has to be: a copy beforehand takes longer than such a product.
-const TURNED: usize = 256;
+/// Elements of a right-hand side that is transposed here, if it has to be: a copy beforehand takes longer than such a product.
+const TRANSPOSED: usize = 256;
 
 /// Whether columns of the right-hand side have to be next to each other.
 pub(super) fn is_along(d: Dims) -> bool {
-    d.k * d.n > TURNED
+    d.k * d.n > TRANSPOSED
 }
 
 /// Whether a product is small.
@@ -58,12 +58,12 @@ pub(super) unsafe fn product<T: Fused>(
         // SAFETY: the output is in bounds, and the rest is the caller's promise.
         return unsafe { run(d, a, b, out.at(at), row) };
     }
-    let mut turned = [T::default(); TURNED];
-    for (p, to) in turned.chunks_exact_mut(d.n).take(d.k).enumerate() {
+    let mut transposed = [T::default(); TRANSPOSED];
+    for (p, to) in transposed.chunks_exact_mut(d.n).take(d.k).enumerate() {
         // SAFETY: inside the matrix.
         to.iter_mut().enumerate().for_each(|(j, x)| *x = unsafe { b.at(p, j) });
     }
-    let b = Matrix { first: turned.as_ptr(), row: d.n as isize, column: 1 };
+    let b = Matrix { first: transposed.as_ptr(), row: d.n as isize, column: 1 };
     // SAFETY: as above.
     unsafe { run(d, a, b, out.at(at), row) };
 }

@@ -77,7 +77,7 @@ fn small_products_are_chains_with_every_isa() {
         let (a, b) = (random(m * k), random(k * n));
         for transposed in [false, true] {
             let (row, column) = if transposed { (1, m) } else { (k, 1) };
-            let turned: Vec<f32> = (0..k * n).map(|e| b[e % k * n + e / k]).collect();
+            let transposed: Vec<f32> = (0..k * n).map(|e| b[e % k * n + e / k]).collect();
             let chain = |i: usize, j: usize, fused: bool| {
                 (0..k).fold(0f32, |sum, p| match (a[i * row + p * column], b[p * n + j]) {
                     (x, y) if fused => x.mul_add(y, sum),
@@ -91,7 +91,7 @@ fn small_products_are_chains_with_every_isa() {
                 let a = Matrix { first: a.as_ptr(), row: row as isize, column: column as isize };
                 let d = Dims { m, n, k };
                 let along = Matrix { first: b.as_ptr(), row: n as isize, column: 1 };
-                let across = Matrix { first: turned.as_ptr(), row: 1, column: k as isize };
+                let across = Matrix { first: transposed.as_ptr(), row: 1, column: k as isize };
                 for b in [along, across].into_iter().take(if small::is_along(d) { 1 } else { 2 }) {
                     out.fill(f32::NAN);
                     // SAFETY: the matrices made above.
