@@ -191,7 +191,7 @@ impl State {
                 let direction = self.quasi_newton(x, g);
                 let found = wolfe(f, x, y, g, &direction).or_else(|| line_search(f, x, y, g, &direction));
                 found.or_else(|| {
-                    // What was learnt elsewhere may mislead here: once more along the gradient alone.
+                    // What was learnt elsewhere may mislead here: retry along the gradient alone.
                     self.pairs.clear();
                     line_search(f, x, y, g, &moved(&vec![0.0; x.len()], g, -1.0))
                 })

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 /// A graph that is being built.
 pub(crate) struct Trace {
     level: Level,
-    /// Where it began: what `no_grad` is around it is the business of whoever runs the graph.
+    /// Where it began: whether `no_grad` surrounds it is up to whoever runs the graph.
     began: Scope,
     state: Mutex<State>,
 }

@@ -34,7 +34,7 @@ pub(crate) trait Chain: Copy {
 macro_rules! chain_method {
     // The operators are traits of their own.
     ($m:ident ($($operator:tt)*) $($x:ident)+) => {};
-    // As short as products, and in line like those: a call would take nested numbers through memory. Others grow with each level.
+    // As short as products, and inlined like those: a call would take nested numbers through memory. Others grow with each level.
     (square $value:tt $x:ident) => {
         $crate::scalar::chain::chain_method! { @unary #[inline(always)] square }
     };

@@ -106,7 +106,7 @@ fn is_sound<T: Real, const M: usize, const N: usize>(slopes: [T; M], products: [
     }
 }
 
-/// Whether products with care are in line, although that is rare: a call would have all that is in registers go to memory first.
+/// Whether products with care are inlined, although that is rare: a call would have all that is in registers go to memory first.
 const fn is_short<T: Real>() -> bool {
     T::PARTS <= 2
 }
@@ -203,7 +203,7 @@ fn product_again<T: Real, const N: usize>([a, b]: &mut [Dual<T, N>; 2]) {
     *a = a.binary(*b, a.re * b.re, slope::mul(a.re, b.re, a.re));
 }
 
-/// A copy for a cold call. What is lent itself has to be in memory on the warm way too, and numbers that go through memory in pieces
+/// A copy for a cold call. What is lent itself has to be in memory on the hot path too, and numbers that go through memory in pieces
 /// are what nested ones take their time for.
 #[inline(always)]
 fn copied<T: Copy, const N: usize>(a: [T; N]) -> [T; N] {

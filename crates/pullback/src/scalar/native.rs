@@ -2,11 +2,11 @@
 
 use crate::kernels::isa::with_isa;
 
-/// Runs `f` compiled for the vector instructions that this processor has, as far as the compiler puts what `f` calls in line.
+/// Runs `f` compiled for the vector instructions that this processor has, as far as the compiler inlines what `f` calls.
 ///
 /// A program for every processor of its kind uses the instructions that all of them have. Loops over [`Dual`](super::Dual) and
 /// [`Lanes`](super::Lanes), or over plain numbers, can be several times faster with what most have today. Mark the closure and the
-/// functions that it calls `#[inline(always)]`; what the compiler finds too long to put in line otherwise is run as it was compiled.
+/// functions that it calls `#[inline(always)]`; anything else that the compiler finds too long to inline runs as it was compiled.
 /// Results are the same to the last bit.
 ///
 /// ```

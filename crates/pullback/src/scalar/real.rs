@@ -303,7 +303,7 @@ pub(super) fn chained<T: Real>(p: T, t: T) -> T {
     if product.has_nan() { chained_again(p, t) } else { product }
 }
 
-// By value: what is lent has to be in memory on the warm way too.
+// By value: what is lent has to be in memory on the hot path too.
 #[cold]
 #[inline(never)]
 fn chained_again<T: Real>(p: T, t: T) -> T {

@@ -272,7 +272,7 @@ fn gather(link: &Link, g: &Tensor) -> Result<Walk> {
     Ok(Walk::On)
 }
 
-/// The gradients of a scalar with respect to the given tensors, which may be leaves or values on the way; touches no
+/// The gradients of a scalar with respect to the given tensors, which may be leaves or intermediate values; touches no
 /// [`grad`](Tensor::grad). `None` where the loss does not depend on the tensor, which is not the same as zero.
 ///
 /// ```

@@ -139,7 +139,7 @@ pub(crate) fn replay(
             out.push((at.inputs[k].link(), g.clone()));
             return Ok(Walk::Stop);
         }
-        // What was there before the block is the business of the walk that called.
+        // Values older than the block are left to the outer walk.
         if node.id < at.id {
             out.push((link.clone(), g.clone()));
             return Ok(Walk::Stop);

@@ -141,7 +141,7 @@ impl<'a> Reversal<'a> {
                 found.insert(node.id, g.clone());
                 return Ok(Walk::Stop);
             }
-            // What was there before the loop is the business of the walk that called.
+            // Values older than the loop are left to the outer walk.
             if node.id < self.at.id {
                 match to.shared.get_mut(&node.id) {
                     Some((_, sum)) => *sum += g,

@@ -252,7 +252,7 @@ fn slot<T: Taped, R>(f: impl FnOnce(&Slot) -> R) -> R {
     f(unsafe { &*here::<T>() })
 }
 
-/// The slot of a type, out of the closure that thread-local variables ask for: that is not put in line if it is long.
+/// The slot of a type, out of the closure that thread-local variables ask for: which is not inlined if it is long.
 #[inline(always)]
 fn here<T: Taped>() -> *const Slot {
     ALL.with(|all| &raw const all[T::SLOT])
@@ -301,7 +301,7 @@ fn write<T: Taped>(
     own: impl FnOnce(u64) -> bool,
 ) -> (u64, bool) {
     // SAFETY: the slots have no destructor, so that they are there for as long as their thread, which this does not leave. No closure: a
-    // long one is not put in line.
+    // long one is not inlined.
     let slot = unsafe { &*here::<T>() };
     if slot.at.get() == slot.end.get() || (T::SHARED && slot.of.get() != TypeId::of::<T>()) {
         make_room::<T>(slot);

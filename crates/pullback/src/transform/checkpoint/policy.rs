@@ -169,7 +169,7 @@ fn saved(graph: &Graph, policy: Policy) -> Vec<usize> {
     };
     let read = if policy == Policy::Everything { read(graph) } else { Vec::new() };
     let wanted = |k: usize| match policy {
-        // A product that no pullback reads is on the way to what one reads, and would be computed again.
+        // A product that no pullback reads is on the way to what one reads, and would be recomputed.
         Policy::Everything => read[k] || is_product(k),
         Policy::Nothing => false,
         Policy::Products => is_product(k),

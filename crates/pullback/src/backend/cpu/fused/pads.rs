@@ -137,7 +137,7 @@ mod tests {
         lens: Vec<usize>,
         /// An axis that the input has only one element of.
         repeated: Option<usize>,
-        turned: bool,
+        transposed: bool,
         mask: bool,
     }
 
@@ -145,7 +145,7 @@ mod tests {
         fn input(&self, seed: u64, dtype: DType) -> Tensor {
             let mut shape = self.lens.clone();
             self.repeated.into_iter().for_each(|axis| shape[axis] = 1);
-            if self.turned {
+            if self.transposed {
                 shape.reverse();
             }
             let special = [0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
@@ -158,7 +158,7 @@ mod tests {
 
         fn within(&self, x: &Tensor, whole: &[usize], perm: &[isize], dtype: DType) -> Tensor {
             let back: Vec<isize> = (0..whole.len() as isize).rev().collect();
-            let x = if self.turned { x.permute(&back) } else { x.clone() };
+            let x = if self.transposed { x.permute(&back) } else { x.clone() };
             let mut y = x.broadcast_to(self.lens.as_slice());
             for (axis, &n) in whole.iter().enumerate().filter(|(axis, n)| self.lens[*axis] < **n) {
                 y = padded(&y, axis, self.starts[axis], n - self.starts[axis] - self.lens[axis], 0.0);
@@ -203,7 +203,7 @@ mod tests {
                 });
                 let (starts, lens) = region.unzip();
                 let repeated = Some(pick(rank)).filter(|_| pick(4) == 0);
-                Part { starts, lens, repeated, turned: pick(2) == 0, mask: pick(8) == 0 }
+                Part { starts, lens, repeated, transposed: pick(2) == 0, mask: pick(8) == 0 }
             };
             let parts: Vec<Part> = (0..count).map(&mut part).collect();
             let x: Vec<Tensor> = parts.iter().zip(seed * 10..).map(|(p, s)| p.input(s, dtype)).collect();

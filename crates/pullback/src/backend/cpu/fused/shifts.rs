@@ -103,10 +103,10 @@ fn inner_and_outer_axes_of_inputs() {
             ];
             let f = with_gradient(move |x: &[Tensor]| {
                 let (a, wide) = (&x[0], &x[1]);
-                let turned = padded(&x[2].permute(&[1, 0]), axis, 1, 2, 0.5);
+                let transposed = padded(&x[2].permute(&[1, 0]), axis, 1, 2, 0.5);
                 let repeated = padded(&x[3].broadcast_to([rows, cols]), axis, 3, 0, -0.0);
                 let cut = wide.narrow(axis as isize, 2, shape(0)[axis]).flip(0);
-                vec![(turned * wide).exp() + &repeated, a * cut + 1.0, padded(a, axis, 2, 1, 0.0) * wide]
+                vec![(transposed * wide).exp() + &repeated, a * cut + 1.0, padded(a, axis, 2, 1, 0.0) * wide]
             });
             let graph = traced(&f, &x);
             let fused = grouped(&graph);

@@ -195,8 +195,8 @@ fn broadcasts_of_every_kind_are_read_in_place() {
         ];
         let f = |x: &[Tensor]| {
             let y = (&x[0] + &x[1]) * &x[2] - x[3].exp() * &x[0];
-            let turned = &x[4].permute(&[1, 0]) * &y + x[2].square();
-            vec![y.reshape([(rows * cols) as isize]) * 0.5, turned]
+            let transposed = &x[4].permute(&[1, 0]) * &y + x[2].square();
+            vec![y.reshape([(rows * cols) as isize]) * 0.5, transposed]
         };
         let graph = traced(f, &x);
         let fused = grouped(&graph);

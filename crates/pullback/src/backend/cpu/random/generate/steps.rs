@@ -13,7 +13,7 @@ impl Maker {
             10 | 11 => self.rowwise(x),
             12 | 13 => self.reduced(x),
             14 => self.normalised(x),
-            15 if self.chance(2) => self.turned(x),
+            15 if self.chance(2) => self.transposed(x),
             15 => self.permuted(x),
             16 => self.reshaped(x),
             17 => self.sliced(x),
@@ -134,7 +134,7 @@ impl Maker {
     }
 
     /// Slices in another order, read backward: what a group must not write over while it reads.
-    fn turned(&mut self, x: Ref) -> Option<Ref> {
+    fn transposed(&mut self, x: Ref) -> Option<Ref> {
         let shape = self.shape(x);
         let n = *shape.first().filter(|n| **n > 0)?;
         let order = self.index(n, &[n]);
@@ -142,9 +142,9 @@ impl Maker {
         let last = shape.len() - 1;
         let back = |(k, &n): (usize, &usize)| if k == last && n > 0 { (n - 1, -1, n) } else { (0, 1, n) };
         let region = SliceSpec { axes: shape.iter().enumerate().map(back).collect() };
-        let turned = self.push(Slice { region }, &[moved])?;
-        let wave = self.push(Sin, &[turned])?;
-        self.push(Mul, &[wave, turned])
+        let transposed = self.push(Slice { region }, &[moved])?;
+        let wave = self.push(Sin, &[transposed])?;
+        self.push(Mul, &[wave, transposed])
     }
 
     fn permuted(&mut self, x: Ref) -> Option<Ref> {
@@ -272,11 +272,11 @@ impl Maker {
         }
         let (r, p) = (shape.len(), 1 + self.roll(4));
         let k = shape[r - 1];
-        let (other, turned) = (self.pick(), self.chance(2));
+        let (other, transposed) = (self.pick(), self.chance(2));
         let mut to = shape[..r - 2].to_vec();
-        to.extend(if turned { [p, k] } else { [k, p] });
+        to.extend(if transposed { [p, k] } else { [k, p] });
         let mut b = self.fitted(other, &to)?;
-        if turned {
+        if transposed {
             let mut perm: Vec<usize> = (0..r).collect();
             perm.swap(r - 1, r - 2);
             b = self.push(Permute { perm: perm.as_slice().into() }, &[b])?;
