@@ -106,6 +106,16 @@ vector = lambda: rng.standard_normal(ROWS[1]).astype(np.float32)
 task("rows/layer_norm_by_hand", lambda x, s, t, g: jax.vjp(layer_norm, x, s, t)[1](g), rows, vector, vector, rows)
 
 
+def order_task(name, n, f):
+    task(f"order/{name},f32", f, lambda: rng.standard_normal(n).astype(np.float32))
+
+
+order_task("sort_1e6", 10**6, jnp.sort)
+order_task("argsort_1e6", 10**6, jnp.argsort)
+order_task("topk_100_of_1e6", 10**6, lambda x: jax.lax.top_k(x, 100)[0])
+order_task("cumsum_1e7", 10**7, jnp.cumsum)
+
+
 def network(parameters, x, labels):
     for k, (w, b) in enumerate(zip(parameters[::2], parameters[1::2])):
         x = x @ w + b

@@ -196,6 +196,22 @@ def _():
     return run
 
 
+# Orders of one long row ------------------------------------------------------------------------
+
+
+def order_task(name, n, f):
+    @task(f"order/{name},f32")
+    def _():
+        x = torch.randn(n)
+        return lambda: f(x)
+
+
+order_task("sort_1e6", 10**6, lambda x: x.sort(-1).values)
+order_task("argsort_1e6", 10**6, lambda x: x.argsort(-1))
+order_task("topk_100_of_1e6", 10**6, lambda x: x.topk(100, -1).values)
+order_task("cumsum_1e7", 10**7, lambda x: x.cumsum(-1))
+
+
 # Training ---------------------------------------------------------------------------------------
 
 

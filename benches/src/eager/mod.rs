@@ -3,13 +3,17 @@
 mod arrays;
 mod chains;
 mod networks;
+mod orders;
 mod rows;
 
 use crate::task::Task;
 use pullback::{DType, Key, Tensor};
 
 pub fn tasks() -> Vec<Task> {
-    [chains::tasks(), arrays::tasks(), rows::tasks(), networks::tasks()].into_iter().flatten().collect()
+    [chains::tasks(), arrays::tasks(), rows::tasks(), orders::tasks(), networks::tasks()]
+        .into_iter()
+        .flatten()
+        .collect()
 }
 
 const FLOATS: [(DType, &str); 2] = [(DType::F32, "f32"), (DType::F64, "f64")];

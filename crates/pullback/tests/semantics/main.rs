@@ -12,6 +12,7 @@ mod integers;
 mod kinks;
 mod mutation;
 mod nesting;
+mod orders;
 mod saving;
 mod stopping_gradients;
 mod tensors;

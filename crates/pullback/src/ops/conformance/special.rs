@@ -128,6 +128,28 @@ fn all_modes_agree_at_special_points_of_reductions() {
     assert!(found.is_empty(), "{} disagreements:\n{}", found.len(), found.join("\n"));
 }
 
+/// Where elements are zero or equal, what scans and orders choose is the same in all modes.
+#[test]
+fn all_modes_agree_at_zeros_and_ties_of_scans_and_orders() {
+    let functions: [(&str, Function); 10] = [
+        ("cumsum", |x| x.cumsum(0).square().sum()),
+        ("cumprod", |x| x.cumprod(0).sum()),
+        ("cumlogsumexp", |x| x.cumlogsumexp(0).square().sum()),
+        ("cummax", |x| x.cummax(0).square().sum()),
+        ("linear_scan", |x| x.linear_scan(x, 0).sum()),
+        ("sort", |x| (x.sort(0).0 * x.cumsum(0)).sum()),
+        ("topk", |x| x.topk(2, 0).0.prod()),
+        ("median", |x| x.median().square()),
+        ("segment_max", |x| x.segment_max(&Tensor::from([0i64, 1, 0]), 2).prod()),
+        ("p_norm", |x| x.p_norm(3.0, 0)),
+    ];
+    for x in [[0.0, 0.0, 0.0], [2.0, 2.0, 2.0], [0.0, 1.0, 0.0], [-1.0, 0.0, -1.0], [1.5, 2.0, 0.5]] {
+        for (name, f) in functions {
+            assert_eq!(disagreements(name, f, &Tensor::from(x)), Vec::<String>::new());
+        }
+    }
+}
+
 /// A branch that is not taken has no derivative of any order, whatever it holds.
 #[test]
 fn all_modes_are_zero_behind_a_guard() {
