@@ -116,6 +116,31 @@ order_task("topk_100_of_1e6", 10**6, lambda x: jax.lax.top_k(x, 100)[0])
 order_task("cumsum_1e7", 10**7, jnp.cumsum)
 
 
+def conv(stride=1, padding=0, groups=1):
+    options = dict(feature_group_count=groups, dimension_numbers=("NCHW", "OIHW", "NCHW"))
+    return lambda x, k: jax.lax.conv_general_dilated(x, k, (stride, stride), [(padding, padding)] * 2, **options)
+
+
+def max_pool(x):
+    return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+
+
+def with_backward(name, f, *shapes):
+    normal = lambda *s: lambda: rng.standard_normal(s).astype(np.float32)
+    task(f"convolution/{name},forward", f, *[normal(*s) for s in shapes])
+    result = jax.eval_shape(f, *[jax.ShapeDtypeStruct(s, np.float32) for s in shapes])
+    pulled = lambda g, *x: (lambda y, pull: (y, pull(g)))(*jax.vjp(f, *x))
+    task(f"convolution/{name},forward+backward", pulled, normal(*result.shape), *[normal(*s) for s in shapes])
+
+
+IMAGES = (32, 64, 28, 28)
+with_backward("3x3,64_64,28x28,batch_32", conv(padding=1), IMAGES, (64, 64, 3, 3))
+with_backward("depthwise_3x3,64,28x28,batch_32", conv(padding=1, groups=64), IMAGES, (64, 1, 3, 3))
+with_backward("1x1,64_64,28x28,batch_32", conv(), IMAGES, (64, 64, 1, 1))
+with_backward("7x7_stride_2,3_64,112x112,batch_8", conv(stride=2, padding=3), (8, 3, 112, 112), (64, 3, 7, 7))
+with_backward("max_pool_2,32,28x28,batch_64", max_pool, (64, 32, 28, 28))
+
+
 def network(parameters, x, labels):
     for k, (w, b) in enumerate(zip(parameters[::2], parameters[1::2])):
         x = x @ w + b

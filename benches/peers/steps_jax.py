@@ -97,6 +97,30 @@ of_model(
     0.0,
 )
 
+
+
+def convolutional(p, x):
+    for k, b in p[:-1]:
+        x = jax.lax.conv_general_dilated(x, k, (1, 1), [(1, 1)] * 2, dimension_numbers=("NCHW", "OIHW", "NCHW"))
+        x = jax.nn.relu(x + b)
+        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 1, 2, 2), (1, 1, 2, 2), "VALID")
+    return x.reshape(x.shape[0], -1) @ p[-1][0] + p[-1][1]
+
+
+def filters():
+    first = random(1, 32, 1, 3, 3) * (2 / 9) ** 0.5, jnp.zeros((32, 1, 1))
+    second = random(2, 64, 32, 3, 3) * (2 / 288) ** 0.5, jnp.zeros((64, 1, 1))
+    return [first, second, (random(3, 3136, 10) * (2 / 3136) ** 0.5, jnp.zeros(10))]
+
+
+of_model(
+    "cnn_28x28_32_64,batch_64",
+    filters,
+    lambda: (random(7, 64, 1, 28, 28), labels(64, 10)),
+    lambda p, b: cross_entropy(convolutional(p, b[0]), b[1]),
+    0.0,
+)
+
 LAYERS, WIDTH, HEADS, CONTEXT, BATCH, CHARACTERS = 4, 256, 8, 128, 8, 65
 
 

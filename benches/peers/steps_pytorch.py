@@ -96,6 +96,12 @@ def images():
     return model, (torch.randn(128, 784), torch.randint(0, 10, (128,)))
 
 
+def pictures():
+    block = lambda a, b: [torch.nn.Conv2d(a, b, 3, padding=1), torch.nn.ReLU(), torch.nn.MaxPool2d(2)]
+    model = torch.nn.Sequential(*block(1, 32), *block(32, 64), torch.nn.Flatten(), torch.nn.Linear(3136, 10))
+    return model, (torch.randn(64, 1, 28, 28), torch.randint(0, 10, (64,)))
+
+
 def points():
     return perceptron([16, 32, 32, 1], torch.nn.Tanh), (torch.randn(16, 16), torch.randn(16, 1))
 
@@ -140,6 +146,7 @@ def characters():
 of_model(
     "mlp_784_512_512_10,batch_128", images, lambda model, b: F.cross_entropy(model(b[0]), b[1]), 0.0
 )
+of_model("cnn_28x28_32_64,batch_64", pictures, lambda model, b: F.cross_entropy(model(b[0]), b[1]), 0.0)
 of_model("tanh_16_32_32_1,batch_16", points, lambda model, b: F.mse_loss(model(b[0]), b[1]), 0.0)
 of_model(
     "transformer", characters, lambda model, b: F.cross_entropy(model(b[0]).flatten(0, 1), b[1].flatten()), 0.01

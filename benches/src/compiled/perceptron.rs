@@ -4,7 +4,7 @@ use super::adam;
 use crate::task::Task;
 use pullback::prelude::*;
 
-type Layers = Vec<(Tensor, Tensor)>;
+pub type Layers = Vec<(Tensor, Tensor)>;
 
 fn layers(widths: &[usize]) -> Layers {
     let layer = |(w, k): (&[usize], u64)| {
@@ -21,21 +21,26 @@ fn network(layers: &Layers, x: &Tensor, activation: impl Fn(&Tensor) -> Tensor) 
 }
 
 /// The loss, its gradient, and a whole step with Adam, for one loss and batch.
-fn of<L>(name: &'static str, widths: &'static [usize], batch: fn() -> (Tensor, Tensor), loss: L) -> Vec<Task>
+pub fn of<L>(
+    name: &'static str,
+    layers: fn() -> Layers,
+    batch: fn() -> (Tensor, Tensor),
+    loss: L,
+) -> Vec<Task>
 where
     L: Fn(&Layers, &(Tensor, Tensor)) -> Tensor + Copy + 'static,
 {
     vec![
         Task::new(format!("{name}/value"), move || {
             let f = compile(move |(p, b): &(Layers, (Tensor, Tensor))| loss(p, b));
-            let input = (layers(widths), batch());
+            let input = (layers(), batch());
             move || drop(f.call(&input))
         }),
         Task::new(format!("{name}/value+gradient"), move || {
             let f = compile(move |(p, b): &(Layers, (Tensor, Tensor))| {
                 value_and_grad(|p: &Layers| loss(p, b))(p)
             });
-            let input = (layers(widths), batch());
+            let input = (layers(), batch());
             move || drop(f.call(&input))
         }),
         Task::new(format!("{name}/step"), move || {
@@ -44,7 +49,7 @@ where
                 (adam::update(p, &g, s, 0.0), value)
             })
             .donate(0);
-            let (p, b) = (layers(widths), batch());
+            let (p, b) = (layers(), batch());
             let mut state = Some((adam::start(&p), p));
             move || {
                 let (s, p) = state.take().expect("a step returns the next state");
@@ -70,7 +75,7 @@ pub fn tasks() -> Vec<Task> {
         (x, Tensor::randn(Key::new(8), [16, 1], DType::F32))
     };
     let squares = |p: &Layers, (x, y): &(Tensor, Tensor)| (network(p, x, Tensor::tanh) - y).square().mean();
-    let mut all = of("mlp_784_512_512_10,batch_128", &[784, 512, 512, 10], images, classes);
-    all.extend(of("tanh_16_32_32_1,batch_16", &[16, 32, 32, 1], points, squares));
+    let mut all = of("mlp_784_512_512_10,batch_128", || layers(&[784, 512, 512, 10]), images, classes);
+    all.extend(of("tanh_16_32_32_1,batch_16", || layers(&[16, 32, 32, 1]), points, squares));
     all
 }

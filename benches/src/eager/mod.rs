@@ -2,6 +2,7 @@
 
 mod arrays;
 mod chains;
+mod convolutions;
 mod networks;
 mod orders;
 mod rows;
@@ -10,10 +11,17 @@ use crate::task::Task;
 use pullback::{DType, Key, Tensor};
 
 pub fn tasks() -> Vec<Task> {
-    [chains::tasks(), arrays::tasks(), rows::tasks(), orders::tasks(), networks::tasks()]
-        .into_iter()
-        .flatten()
-        .collect()
+    [
+        chains::tasks(),
+        arrays::tasks(),
+        rows::tasks(),
+        orders::tasks(),
+        convolutions::tasks(),
+        networks::tasks(),
+    ]
+    .into_iter()
+    .flatten()
+    .collect()
 }
 
 const FLOATS: [(DType, &str); 2] = [(DType::F32, "f32"), (DType::F64, "f64")];

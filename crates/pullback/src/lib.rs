@@ -76,8 +76,8 @@ pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
-    AxisList, AxisRange, Device, Fallible, Interpolation, IntoRanges, Key, Lengths, NewAxis, Operand, Tensor,
-    einsum, grad_of, try_einsum, try_grad_of, with_device,
+    AxisList, AxisRange, Between, Conv, Device, Fallible, Interpolation, IntoRanges, Key, Lengths, NewAxis,
+    Operand, Padding, PerAxis, Pool, Tensor, einsum, grad_of, try_einsum, try_grad_of, with_device,
 };
 pub use transform::{
     Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy,

@@ -99,7 +99,7 @@ impl Fused for f64 {
 
 /// `x y + z`, rounded once where that is one instruction.
 #[inline(always)]
-fn fused<const FMA: bool, T: Fused>(x: T, y: T, z: T) -> T {
+pub(super) fn fused<const FMA: bool, T: Fused>(x: T, y: T, z: T) -> T {
     if FMA { x.mul_add(y, z) } else { x * y + z }
 }
 

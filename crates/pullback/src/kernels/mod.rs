@@ -4,6 +4,7 @@
 
 pub(crate) mod combined;
 pub(crate) mod compute;
+pub(crate) mod conv;
 pub(crate) mod cost;
 pub(crate) mod dispatch;
 pub(crate) mod in_rows;
@@ -17,6 +18,7 @@ pub(crate) mod order;
 pub(crate) mod pages;
 pub(crate) mod parallel;
 pub(crate) mod poison;
+pub(crate) mod pool;
 pub(crate) mod random;
 pub(crate) mod reduce;
 pub(crate) mod rows;

@@ -102,6 +102,23 @@ pub(crate) fn copy_into<T: Copy + Send + Sync>(
     });
 }
 
+/// Copies lines, each with `length` elements side by side, to the columns of another matrix, whose rows have steps of `row`.
+///
+/// # Safety
+/// All elements are in bounds in both arrays, which do not overlap.
+pub(crate) unsafe fn turn<T: Copy>(
+    from: *const T,
+    line: isize,
+    lines: usize,
+    length: usize,
+    to: *mut T,
+    row: isize,
+) {
+    let (rows, columns) = (Axis { len: length, strides: [1, row] }, Axis { len: lines, strides: [line, 1] });
+    // SAFETY: the caller's promise.
+    unsafe { copy_tiles(from, to, rows, columns) }
+}
+
 /// Copies one axis.
 ///
 /// # Safety

@@ -6,6 +6,7 @@
 mod attribute;
 mod cast;
 mod compare;
+mod conv;
 mod dot;
 mod elementwise;
 mod index;
@@ -13,6 +14,7 @@ mod index_map;
 mod layout;
 mod logic;
 mod order;
+mod pool;
 mod random;
 mod reduce;
 #[cfg_attr(not(test), allow(dead_code, reason = "only tests draw from them"))]
@@ -28,8 +30,8 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    attribute::*, cast::*, compare::*, dot::*, elementwise::*, index::*, index_map::*, layout::*, logic::*,
-    order::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
+    attribute::*, cast::*, compare::*, conv::*, dot::*, elementwise::*, index::*, index_map::*, layout::*,
+    logic::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
 };
 
 use crate::DType;
@@ -357,5 +359,6 @@ elementwise_table! { primitives {
     Cumulative { axis, of, reverse }, LinearScan { axis, reverse }, CumExtreme { axis, largest },
     ArgSort { axis, descending }, TopK { axis, k, largest }, SearchSorted { right }, SegmentExtreme { segments, largest },
     Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
+    Convolve { window, groups }, ConvolveInput { window, groups, extent }, ConvolveKernel { window, groups, extent }, PoolArgMax { size, window },
     Uniform { dtype, shape }, Randn { dtype, shape }, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
 } }

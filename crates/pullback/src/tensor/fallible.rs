@@ -2,11 +2,14 @@
 
 use super::create::create_makers;
 use super::methods::{
-    choice_methods, extreme_methods, index_methods, layout_methods, order_methods, product_methods,
-    reduction_methods, scan_methods, segment_methods,
+    choice_methods, convolution_methods, extreme_methods, index_methods, interpolation_methods,
+    layout_methods, order_methods, pooling_methods, product_methods, reduction_methods, scan_methods,
+    segment_methods,
 };
 use super::random::random_makers;
-use super::{AxisList, Device, Interpolation, IntoRanges, Key, Lengths, Operand, Tensor};
+use super::{
+    AxisList, Between, Conv, Device, Interpolation, IntoRanges, Key, Lengths, Operand, PerAxis, Pool, Tensor,
+};
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -96,6 +99,9 @@ macro_rules! all_methods {
         scan_methods! { $emit }
         order_methods! { $emit }
         segment_methods! { $emit }
+        convolution_methods! { $emit }
+        pooling_methods! { $emit }
+        interpolation_methods! { $emit }
         $emit! { from_slice try_from_slice<T>(elements: &[T], shape: impl Into<Shape>) }
         $emit! { slice try_slice(&self, ranges: impl IntoRanges) -> Tensor }
         $emit! { get try_get(&self, at: isize) -> Tensor }

@@ -27,7 +27,7 @@ pub(crate) use device::{Accelerator, Elements, common_device};
 pub use device::{Device, with_device};
 pub use einsum::{einsum, try_einsum};
 pub use fallible::Fallible;
-pub use methods::{AxisList, Interpolation, Lengths};
+pub use methods::{AxisList, Between, Conv, Interpolation, Lengths, Padding, PerAxis, Pool};
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;

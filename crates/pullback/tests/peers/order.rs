@@ -1,5 +1,5 @@
 use crate::recorded::{Case, check};
-use pullback::Interpolation;
+use pullback::Between;
 use pullback::prelude::*;
 
 /// What the case says about the axis, and about another argument.
@@ -11,13 +11,13 @@ fn is(case: &Case, name: &str) -> bool {
     case.options[name].as_bool().expect("a truth value")
 }
 
-fn between(case: &Case) -> Interpolation {
+fn between(case: &Case) -> Between {
     match case.options["between"].as_str().expect("a word") {
-        "linear" => Interpolation::Linear,
-        "lower" => Interpolation::Lower,
-        "higher" => Interpolation::Higher,
-        "nearest" => Interpolation::Nearest,
-        "midpoint" => Interpolation::Midpoint,
+        "linear" => Between::Linear,
+        "lower" => Between::Lower,
+        "higher" => Between::Higher,
+        "nearest" => Between::Nearest,
+        "midpoint" => Between::Midpoint,
         other => panic!("no such interpolation: {other}"),
     }
 }

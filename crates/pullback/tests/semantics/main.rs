@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 mod accumulation;
 mod control_flow;
+mod convolutions;
 mod eager_and_functional;
 mod hooks_and_anomalies;
 mod integers;

@@ -1,22 +1,31 @@
 //! The methods of tensors: broadcasting, promotion, axes and defaults live here, the operations know none of them.
 
+mod convolution;
 mod elementwise;
 mod index;
+mod interpolation;
 mod layout;
 mod order;
+mod pooling;
 mod product;
 mod reduce;
 mod scan;
 mod segment;
 
+pub(super) use convolution::convolution_methods;
+pub use convolution::{Conv, Padding, PerAxis};
 pub(crate) use elementwise::binary;
 pub(super) use elementwise::choice_methods;
 pub(super) use index::index_methods;
+pub use interpolation::Interpolation;
+pub(super) use interpolation::interpolation_methods;
 pub use layout::Lengths;
 pub(super) use layout::layout_methods;
 pub(crate) use layout::whole;
-pub use order::Interpolation;
+pub use order::Between;
 pub(super) use order::order_methods;
+pub use pooling::Pool;
+pub(super) use pooling::pooling_methods;
 pub(super) use product::product_methods;
 pub use reduce::AxisList;
 pub(super) use reduce::{extreme_methods, reduction_methods};

@@ -14,7 +14,7 @@ use crate::tensor::{Tensor, bind};
 /// Which number stands for a place between two elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Interpolation {
+pub enum Between {
     /// The one on a line between them.
     Linear,
     /// The lower one.
@@ -28,7 +28,7 @@ pub enum Interpolation {
 }
 
 /// The element at `q (n - 1)` of the sorted ones, over axes that are dropped.
-pub(super) fn quantile(x: &Tensor, over: Axes, q: f64, between: Interpolation) -> Result<Tensor> {
+pub(super) fn quantile(x: &Tensor, over: Axes, q: f64, between: Between) -> Result<Tensor> {
     if !x.dtype().is_float() {
         return Err(needs_float(x.dtype()));
     }
@@ -46,11 +46,11 @@ pub(super) fn quantile(x: &Tensor, over: Axes, q: f64, between: Interpolation) -
     let place = q * (n - 1) as f64;
     let (low, high) = (place.floor(), place.ceil());
     let weight = match between {
-        Interpolation::Linear => place - low,
-        Interpolation::Lower => 0.0,
-        Interpolation::Higher => high - low,
-        Interpolation::Nearest => place.round_ties_even() - low,
-        Interpolation::Midpoint => (high - low) / 2.0,
+        Between::Linear => place - low,
+        Between::Lower => 0.0,
+        Between::Higher => high - low,
+        Between::Nearest => place.round_ties_even() - low,
+        Between::Midpoint => (high - low) / 2.0,
     };
     let value = match weight {
         0.0 => at(low as usize)?,

@@ -1,7 +1,7 @@
 //! Reductions: over all axes, over some, and keeping them with length 1.
 
 use super::methods;
-use super::order::{Interpolation, quantile};
+use super::order::{Between, quantile};
 use crate::DType;
 use crate::error::{Result, Within, err, or_panic};
 use crate::location::{caller, with_caller};
@@ -264,7 +264,7 @@ reductions! {
     /// assert_eq!(x.median().item(), 5.0);
     /// ```
     median try_median median_axes try_median_axes median_axes_keep try_median_axes_keep
-        = |x: &Tensor, axes| quantile(x, axes, 0.5, Interpolation::Linear);
+        = |x: &Tensor, axes| quantile(x, axes, 0.5, Between::Linear);
 }
 
 methods! { $ extreme_methods;
@@ -349,17 +349,17 @@ methods! { $ extreme_methods;
     /// ```
     #[doc(alias = "percentile")]
     quantile try_quantile(&self, q: f64, over: impl Into<AxisList>) -> Tensor {
-        reduced("quantile", self, over.into(), |x, axes| quantile(x, axes, q, Interpolation::Linear))
+        reduced("quantile", self, over.into(), |x, axes| quantile(x, axes, q, Between::Linear))
     }
 
     /// [`quantile`](Tensor::quantile) with another choice between the two elements next to it.
     ///
     /// ```
-    /// use pullback::{Interpolation, prelude::*};
+    /// use pullback::{Between, prelude::*};
     /// let x = Tensor::from([40.0, 10.0, 30.0, 20.0]);
-    /// assert_eq!(x.quantile_with(0.5, 0, Interpolation::Lower).item(), 20.0);
+    /// assert_eq!(x.quantile_with(0.5, 0, Between::Lower).item(), 20.0);
     /// ```
-    quantile_with try_quantile_with(&self, q: f64, over: impl Into<AxisList>, between: Interpolation) -> Tensor {
+    quantile_with try_quantile_with(&self, q: f64, over: impl Into<AxisList>, between: Between) -> Tensor {
         reduced("quantile_with", self, over.into(), |x, axes| quantile(x, axes, q, between))
     }
 }
