@@ -2,6 +2,7 @@
 //!
 //! Outputs are always contiguous and row-major. Shapes were checked before a kernel is called.
 
+pub(crate) mod attention;
 pub(crate) mod combined;
 pub(crate) mod compute;
 pub(crate) mod conv;

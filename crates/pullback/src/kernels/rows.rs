@@ -3,6 +3,7 @@
 //! A row is the last axis of a view. Half types are computed in `f32`.
 
 mod kernel;
+mod norm;
 
 use super::compute::Compute;
 use super::movement::index::OutOfRange;
@@ -12,6 +13,7 @@ use super::scratch::{filled, refill};
 use super::strided::{Axes, row_major};
 use super::view::View;
 pub(crate) use kernel::RowMath;
+pub(crate) use norm::{Normalisation, norm, norm_pullback};
 use smallvec::SmallVec;
 
 /// Elements a thread should have before another one is worth waking.
@@ -34,6 +36,13 @@ impl<'a, T: Compute> Rows<'a, T> {
             len: x.shape[last],
             step: x.strides[last],
         }
+    }
+
+    /// The offset of a row.
+    fn at(&self, i: usize) -> isize {
+        let mut found = 0;
+        self.outer.walk(i..i + 1, |_, [at]| found = at);
+        found
     }
 
     fn count(&self) -> usize {
@@ -225,10 +234,11 @@ fn checked<'a>(
     }
 }
 
-/// `ln Σ exp(x) - x[label]` for each row of `x`; the labels have the leading shape of `x`.
+/// `ln Σ exp(x) - (1 - s) x[label] - s mean(x)` with smoothing `s`, for each row of `x`; the labels have the leading shape of `x`.
 pub(crate) fn cross_entropy<T: Compute<Wide: RowMath>>(
     x: View<T>,
     labels: View<i64>,
+    smoothing: f64,
     out: &mut [T],
 ) -> Result<(), OutOfRange> {
     let rows = Rows::new(x);
@@ -238,37 +248,100 @@ pub(crate) fn cross_entropy<T: Compute<Wide: RowMath>>(
     );
     let mut packed = Vec::new();
     let labels = checked(labels, rows.len, &mut packed)?;
+    let (smooth, n) = (T::Wide::of(smoothing), T::Wide::of(rows.len as f64));
     let out = Target::new(out);
     rows.for_each(|i, x| {
         let shift = kernel::shift(kernel::max(x));
-        let loss = (shift - x[labels[i] as usize]) + kernel::sum_exp_shifted(x, shift).ln();
+        let total = kernel::sum_exp_shifted(x, shift).ln();
+        let mut loss = (shift - x[labels[i] as usize]) + total;
+        if smoothing != 0.0 {
+            let even = (shift - kernel::sum(x) / n) + total;
+            loss = loss * (T::Wide::ONE - smooth) + even * smooth;
+        }
         // SAFETY: each output belongs to one thread.
         unsafe { *out.at(i as isize) = T::narrow(loss) };
     });
     Ok(())
 }
 
-/// The cotangent of the logits of [`cross_entropy`]: `(softmax(x) - onehot(label)) g`, one `g` for each row.
+/// The cotangent of the logits of [`cross_entropy`]: `(softmax(x) - (1 - s) onehot(label) - s/n) g`, one `g` for each row. Where it is 0 the
+/// row is, whatever the logits are.
 pub(crate) fn cross_entropy_pullback<T: Compute<Wide: RowMath>>(
     x: View<T>,
     labels: View<i64>,
     g: View<T>,
+    smoothing: f64,
     out: &mut [T],
 ) -> Result<(), OutOfRange> {
     let rows = Rows::new(x);
     assert!(labels.len() == rows.count() && g.len() == rows.count(), "cross_entropy: one label for each row");
     let mut packed = Vec::new();
     let labels = checked(labels, rows.len, &mut packed)?;
-    let mut cotangents = filled(T::default(), g.len());
-    movement::copy(g, &mut cotangents);
+    let cotangents = each_row(g);
+    let (smooth, n) = (T::Wide::of(smoothing), T::Wide::of(rows.len as f64));
     rows.map(out, |i, x, out| {
         let g = cotangents[i].widen();
+        if g == T::Wide::default() {
+            return out.fill(g);
+        }
         let sum = kernel::exp_shifted(x, kernel::max(x), out);
-        kernel::scale(out, g / sum);
+        match smoothing == 0.0 {
+            true => kernel::scale(out, g / sum),
+            false => kernel::scale_and_shift(out, g / sum, g * smooth / n),
+        }
         let hit = &mut out[labels[i] as usize];
-        *hit = *hit - g;
+        *hit = *hit - g * (T::Wide::ONE - smooth);
     });
     Ok(())
+}
+
+/// The elements of a view that has one for each row.
+fn each_row<T: Compute>(g: View<T>) -> Vec<T> {
+    let mut all = filled(T::default(), g.len());
+    movement::copy(g, &mut all);
+    all
+}
+
+/// `Σ t (ln Σ exp(x) - x)` for each row; where `t` is 0 a logit does not count.
+pub(crate) fn soft_cross_entropy<T: Compute<Wide: RowMath>>(x: View<T>, t: View<T>, out: &mut [T]) {
+    let (rows, targets) = (Rows::new(x), Rows::new(t));
+    assert!(x.shape == t.shape && out.len() == rows.count(), "soft_cross_entropy: one target for each row");
+    let out = Target::new(out);
+    parallel::split(rows.count(), GRAIN.div_ceil(rows.len.max(1)), 1, |range| {
+        let (mut scratch, mut scratch_t) = (Vec::new(), Vec::new());
+        for i in range {
+            let x = rows.row(rows.at(i), &mut scratch);
+            let t = targets.row(targets.at(i), &mut scratch_t);
+            let loss = kernel::weighted(x, t, kernel::logsumexp(x));
+            // SAFETY: each output belongs to one thread.
+            unsafe { *out.at(i as isize) = T::narrow(loss) };
+        }
+    });
+}
+
+/// The cotangent of the logits of [`soft_cross_entropy`]: `(softmax(x) Σt - t) g`, one `g` for each row. Where it is 0 the row is.
+pub(crate) fn soft_cross_entropy_pullback<T: Compute<Wide: RowMath>>(
+    x: View<T>,
+    t: View<T>,
+    g: View<T>,
+    out: &mut [T],
+) {
+    let targets = Rows::new(t);
+    let cotangents = each_row(g);
+    assert!(
+        x.shape == t.shape && cotangents.len() == targets.count(),
+        "soft_cross_entropy: a target for each row"
+    );
+    Rows::new(x).map(out, |i, x, out| {
+        let g = cotangents[i].widen();
+        if g == T::Wide::default() {
+            return out.fill(g);
+        }
+        let mut scratch = Vec::new();
+        let t = targets.row(targets.at(i), &mut scratch);
+        let sum = kernel::exp_shifted(x, kernel::max(x), out);
+        kernel::minus_scaled(out, g * kernel::sum(t) / sum, t, g);
+    });
 }
 
 #[cfg(test)]

@@ -3,16 +3,19 @@
 //! To add one: write its struct and `impl Primitive` in a file here (or a row in the [table](pullback_table)), and name it in the
 //! list at the end of this file. Everything else is derived from that list.
 
+mod attention;
 mod attribute;
 mod cast;
 mod compare;
 mod conv;
+mod cross_entropy;
 mod dot;
 mod elementwise;
 mod index;
 mod index_map;
 mod layout;
 mod logic;
+mod norm;
 mod order;
 mod pool;
 mod random;
@@ -30,15 +33,16 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    attribute::*, cast::*, compare::*, conv::*, dot::*, elementwise::*, index::*, index_map::*, layout::*,
-    logic::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
+    attention::*, attribute::*, cast::*, compare::*, conv::*, cross_entropy::*, dot::*, elementwise::*,
+    index::*, index_map::*, layout::*, logic::*, norm::*, order::*, pool::*, random::*, reduce::*, sample::*,
+    scan::*, segment::*, slice::*, softmax::*,
 };
 
 use crate::DType;
-use crate::error::Result;
+use crate::error::{Result, or_panic};
 use crate::kernels::in_rows::RowKernel;
 use crate::shape::Shape;
-use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, pull};
+use crate::tape::{At, Cotangents, Level, Seeds, Uses, Walk, leaf_cotangents, pull};
 use crate::tensor::{Block, Layout, Output, Tensor, Value, bind};
 pub(crate) use pullback_table::Linearity;
 use pullback_table::elementwise_table;
@@ -250,6 +254,22 @@ fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tenso
     Ok(dy.unwrap_or_else(|| Tensor::zeros_of(y.dtype(), &y.node().shape)))
 }
 
+/// The pullback of an operation that is seldom differentiated (the pullback of another one, say) by a formula for it in other operations: computed
+/// again on leaves of a level of its own, and walked back.
+fn pulled(at: &At, g: &Tensor, formula: impl FnOnce(&[Tensor]) -> Tensor) -> Cotangents {
+    let level = Level::new();
+    let leaf = |k: usize| if at.needs(k) { at.x(k).leaf(level.id()) } else { at.x(k).clone() };
+    let inputs: Vec<Tensor> = (0..at.arity()).map(leaf).collect();
+    let y = formula(&inputs);
+    let mut seeds = Seeds::new();
+    if y.node().deps.contains(level.id()) {
+        seeds.push((y.link(), g.clone()));
+    }
+    drop(y);
+    let mut found = or_panic(leaf_cotangents(level.id(), seeds));
+    inputs.iter().map(|t| found.remove(&t.node().id)).collect()
+}
+
 /// The rows of the elementwise table, and those that are listed. What needs a feature has its `#[cfg(..)]` in front.
 macro_rules! primitives {
     ({ $($listed:tt)* } $($(#[$doc:meta])* $P:ident $m:ident $try:ident $x:tt = $value:tt;
@@ -358,7 +378,10 @@ elementwise_table! { primitives {
     Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
     Cumulative { axis, of, reverse }, LinearScan { axis, reverse }, CumExtreme { axis, largest },
     ArgSort { axis, descending }, TopK { axis, k, largest }, SearchSorted { right }, SegmentExtreme { segments, largest },
-    Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback, CrossEntropy, CrossEntropyPullback,
     Convolve { window, groups }, ConvolveInput { window, groups, extent }, ConvolveKernel { window, groups, extent }, PoolArgMax { size, window },
+    Dot, Softmax, SoftmaxPullback, LogSoftmax, LogSoftmaxPullback,
+    CrossEntropy { smoothing }, CrossEntropyPullback { smoothing }, SoftCrossEntropy, SoftCrossEntropyPullback,
+    LayerNorm { eps, centred }, LayerNormPullback { eps, centred },
+    Attention { scale, causal, dropout }, AttentionPullback { scale, causal, dropout },
     Uniform { dtype, shape }, Randn { dtype, shape }, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
 } }

@@ -18,7 +18,7 @@ fn keys<'a>(key: Arg<'a>) -> Result<&'a [usize]> {
     }
 }
 
-fn streams(key: Value) -> Vec<Philox> {
+pub(super) fn streams(key: Value) -> Vec<Philox> {
     let mut words = vec![0i64; key.shape.iter().product()];
     movement::copy(key.view(), &mut words);
     words.chunks_exact(2).map(|w| Philox { key: w[0] as u64, stream: w[1] as u64 }).collect()

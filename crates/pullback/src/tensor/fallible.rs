@@ -1,15 +1,9 @@
 //! The `try_` forms, apart from the methods that most programs call.
 
 use super::create::create_makers;
-use super::methods::{
-    choice_methods, convolution_methods, extreme_methods, index_methods, interpolation_methods,
-    layout_methods, order_methods, pooling_methods, product_methods, reduction_methods, scan_methods,
-    segment_methods,
-};
+use super::methods::*;
 use super::random::random_makers;
-use super::{
-    AxisList, Between, Conv, Device, Interpolation, IntoRanges, Key, Lengths, Operand, PerAxis, Pool, Tensor,
-};
+use super::*;
 use crate::dtype::{DType, Element};
 use crate::error::Result;
 use crate::shape::Shape;
@@ -95,6 +89,8 @@ macro_rules! all_methods {
         extreme_methods! { $emit }
         layout_methods! { $emit }
         product_methods! { $emit }
+        norm_methods! { $emit }
+        loss_methods! { $emit }
         index_methods! { $emit }
         scan_methods! { $emit }
         order_methods! { $emit }

@@ -1,6 +1,7 @@
 //! The tensor handle, and `bind`, through which every operation goes.
 
 pub(crate) mod archive;
+mod attention;
 mod autograd;
 mod block;
 pub(crate) mod buffer;
@@ -20,6 +21,7 @@ mod random;
 mod slicing;
 mod typed;
 
+pub use attention::{Attention, attention, try_attention};
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, no_captures, replay};
 pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
@@ -27,7 +29,9 @@ pub(crate) use device::{Accelerator, Elements, common_device};
 pub use device::{Device, with_device};
 pub use einsum::{einsum, try_einsum};
 pub use fallible::Fallible;
-pub use methods::{AxisList, Between, Conv, Interpolation, Lengths, Padding, PerAxis, Pool};
+pub use methods::{
+    AxisList, Between, Conv, CrossEntropy, Interpolation, Lengths, Norm, Padding, PerAxis, Pool,
+};
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;

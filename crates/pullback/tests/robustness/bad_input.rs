@@ -391,18 +391,16 @@ fn labels_that_are_no_classes() {
         ErrorKind::Index,
         &["cross_entropy", "label 5", "position 1", "has 3", "from 0"],
     );
-    for one_hot in [Tensor::from([[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]]), Tensor::from([[1i64, 0, 0], [0, 0, 1]])]
-    {
-        refused(
-            logits.try_cross_entropy(&one_hot),
-            ErrorKind::Shape,
-            &["cross_entropy", "one-hot", "labels.argmax(-1)", "log_softmax"],
-        );
-    }
+    let one_hot = Tensor::from([[1i64, 0, 0], [0, 0, 1]]);
+    refused(
+        logits.try_cross_entropy(&one_hot),
+        ErrorKind::Shape,
+        &["cross_entropy", "one-hot", "labels.argmax(-1)", ".cast(F64)"],
+    );
     // What the message advises is the same number.
-    let (x, p) = (Tensor::from([[0.5, -1.0, 2.0]]), Tensor::from([[0.0, 1.0, 0.0]]));
-    let advised = -(&p * x.log_softmax(-1)).sum_axes(-1);
-    assert!(advised.is_close(&x.cross_entropy(&p.argmax(-1)), 1e-14, 0.0));
+    let logits = Tensor::from([[0.5, -1.0, 2.0], [1.0, 0.0, 3.0]]);
+    let (classes, rows) = (one_hot.argmax(-1), one_hot.cast(DType::F64));
+    assert!(logits.cross_entropy(&rows).is_close(&logits.cross_entropy(&classes), 1e-14, 0.0));
 }
 
 #[test]

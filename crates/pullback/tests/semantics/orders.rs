@@ -1,7 +1,7 @@
 //! Scans, orders, segments and norms: ties, zeros, NaN, empty tensors, and every transform.
 
 use super::*;
-use pullback::Interpolation;
+use pullback::Between;
 
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
@@ -78,10 +78,10 @@ fn infinities_stay_what_they_are_in_quantiles() {
     let x = Tensor::from([-INF, -INF, 1.0, INF, INF]);
     assert_eq!([0.1, 0.4, 0.6, 0.9].map(|q| x.quantile(q, 0).item()), [-INF, -INF, INF, INF]);
     let between = |how| Tensor::from([1.0, 2.0]).quantile_with(0.25, 0, how).item();
-    assert_eq!(between(Interpolation::Lower), 1.0);
-    assert_eq!(between(Interpolation::Higher), 2.0);
-    assert_eq!(between(Interpolation::Nearest), 1.0);
-    assert_eq!(between(Interpolation::Midpoint), 1.5);
+    assert_eq!(between(Between::Lower), 1.0);
+    assert_eq!(between(Between::Higher), 2.0);
+    assert_eq!(between(Between::Nearest), 1.0);
+    assert_eq!(between(Between::Midpoint), 1.5);
     // Between equal numbers lies that number.
     assert_eq!(Tensor::from([0.1, 0.1]).quantile(0.3, 0).item(), 0.1);
 }

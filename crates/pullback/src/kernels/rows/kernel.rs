@@ -25,6 +25,8 @@ pub(crate) trait RowMath:
     const LOWEST: Self;
     fn exp<const FMA: bool>(self) -> Self;
     fn ln(self) -> Self;
+    fn sqrt(self) -> Self;
+    fn of(x: f64) -> Self;
     /// The logarithm as a formula, for loops over many.
     fn ln_formula<const FMA: bool>(self) -> Self;
     fn is_finite(self) -> bool;
@@ -41,6 +43,13 @@ macro_rules! row_math {
             }
             fn ln(self) -> $T {
                 $T::ln(self)
+            }
+            fn sqrt(self) -> $T {
+                $T::sqrt(self)
+            }
+            #[inline(always)]
+            fn of(x: f64) -> $T {
+                x as $T
             }
             #[inline(always)]
             fn ln_formula<const FMA: bool>(self) -> $T {
@@ -71,6 +80,12 @@ fn sum_block<W: RowMath>(x: &[W]) -> W {
     for (lane, &x) in lanes.iter_mut().zip(tail) {
         *lane = *lane + x;
     }
+    fold_lanes(lanes)
+}
+
+/// The sum of all lanes.
+#[inline(always)]
+pub(super) fn fold_lanes<W: RowMath>(mut lanes: [W; LANES]) -> W {
     let mut width = LANES / 2;
     while width > 0 {
         for l in 0..width {
@@ -211,6 +226,32 @@ vectorised! {
             total = total + sum_terms(x.iter().zip(y).map(|(&x, &y)| x * y));
         }
         total
+    }
+}
+
+vectorised! {
+    /// `Σ t (total - x)`, where no `t` of 0 counts.
+    pub(super) fn weighted<W: RowMath>(x: &[W], t: &[W], total: W) -> W {
+        let mut sum = W::default();
+        for (x, t) in x.chunks(BLOCK).zip(t.chunks(BLOCK)) {
+            let term = |(&x, &t): (&W, &W)| if t == W::default() { t } else { t * (total - x) };
+            sum = sum + sum_terms(x.iter().zip(t).map(term));
+        }
+        sum
+    }
+}
+
+vectorised! {
+    /// `out = out a - t b`.
+    pub(super) fn minus_scaled<W: RowMath>(out: &mut [W], a: W, t: &[W], b: W) {
+        out.iter_mut().zip(t).for_each(|(o, &t)| *o = *o * a - t * b);
+    }
+}
+
+vectorised! {
+    /// `out = out a - b`.
+    pub(super) fn scale_and_shift<W: RowMath>(out: &mut [W], a: W, b: W) {
+        out.iter_mut().for_each(|o| *o = *o * a - b);
     }
 }
 

@@ -60,11 +60,11 @@ fn check<T>(
     let mut losses = vec![to(f64::NAN); xs.len()];
     let mut wanted = Vec::new();
     indices(&labels.shape, |i| wanted.push(labels.at(i) as usize));
-    cross_entropy(x.view(), labels.view(), &mut losses).unwrap();
+    cross_entropy(x.view(), labels.view(), 0.0, &mut losses).unwrap();
     let losses: Vec<f64> = losses.into_iter().map(from).collect();
     assert!(close(&losses, xs.iter().zip(&wanted).map(|(x, &l)| lse(x) - x[l]), eps), "cross_entropy");
     let weights = Strided::contiguous(gs.iter().map(|g| to(g[0])).collect(), &labels.shape);
-    cross_entropy_pullback(x.view(), labels.view(), weights.view(), &mut out).unwrap();
+    cross_entropy_pullback(x.view(), labels.view(), weights.view(), 0.0, &mut out).unwrap();
     each(&out, "cross_entropy_pullback", &|i| {
         let mut row = soft(&xs[i]);
         row[wanted[i]] -= 1.0;
@@ -123,7 +123,8 @@ fn infinities() {
     assert!(out.iter().enumerate().all(|(i, &x)| x == if i == 3 { 1.0 } else { 0.0 }));
     log_softmax(View::new(&row, 0, &shape, &strides), &mut out);
     assert!(out.iter().enumerate().all(|(i, &x)| x == if i == 3 { 0.0 } else { -inf }));
-    cross_entropy(View::new(&row, 0, &shape, &strides), View::new(&[2], 0, &[1], &[1]), &mut total).unwrap();
+    cross_entropy(View::new(&row, 0, &shape, &strides), View::new(&[2], 0, &[1], &[1]), 0.0, &mut total)
+        .unwrap();
     assert_eq!(total, [inf]);
     row[5] = inf;
     logsumexp_last(View::new(&row, 0, &shape, &strides), &mut total);
@@ -137,9 +138,9 @@ fn infinities() {
 fn a_label_out_of_range_is_named() {
     let x = [0f32; 6];
     let view = View::new(&x, 0, &[2, 3], &[3, 1]);
-    let error = cross_entropy(view, View::new(&[2, 3], 0, &[2], &[1]), &mut [0.0; 2]).unwrap_err();
+    let error = cross_entropy(view, View::new(&[2, 3], 0, &[2], &[1]), 0.0, &mut [0.0; 2]).unwrap_err();
     assert_eq!(error, OutOfRange { position: 1, value: 3 });
-    let error = cross_entropy(view, View::new(&[-1, 0], 0, &[2], &[1]), &mut [0.0; 2]).unwrap_err();
+    let error = cross_entropy(view, View::new(&[-1, 0], 0, &[2], &[1]), 0.0, &mut [0.0; 2]).unwrap_err();
     assert_eq!(error, OutOfRange { position: 0, value: -1 });
 }
 

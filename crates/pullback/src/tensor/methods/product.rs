@@ -1,6 +1,5 @@
 //! Products of vectors and matrices, and what is built from rows of numbers.
 
-use super::index::positions;
 use super::{AxisList, methods};
 use crate::dtype::DType;
 use crate::error::{Result, Within, err, or_panic};
@@ -216,13 +215,4 @@ methods! { $ product_methods;
     /// `x - ln Σ exp(x)` along an axis: the logarithm of [`softmax`](Tensor::softmax), accurate where that is 0.
     log_softmax try_log_softmax(&self, at: isize) -> Tensor { over(LogSoftmax, self, at) }
 
-    /// Cross entropy of each row of logits (over the last axis) against its class, an integer label.
-    ///
-    /// ```
-    /// use pullback::prelude::*;
-    /// let logits = Tensor::from([[2.0, 0.0], [0.0, 0.0]]);
-    /// let loss = logits.cross_entropy(&Tensor::from([0i64, 1])).mean();
-    /// assert!((loss.item() - (0.1269280110 + 0.6931471806) / 2.0).abs() < 1e-9);
-    /// ```
-    cross_entropy try_cross_entropy(&self, labels: &Tensor) -> Tensor { bind(CrossEntropy, &[self, &*positions(labels)?]) }
 }

@@ -69,11 +69,12 @@ impl Maker {
             }
             _ => {
                 let labels = self.index(n, rows);
+                let smoothing = if self.chance(2) { 0.0 } else { 0.2 };
                 if self.chance(2) {
-                    return self.push(CrossEntropy, &[x, labels]);
+                    return self.push(CrossEntropy { smoothing }, &[x, labels]);
                 }
                 let g = self.fitted(other, rows)?;
-                self.push(CrossEntropyPullback, &[x, labels, g])?
+                self.push(CrossEntropyPullback { smoothing }, &[x, labels, g])?
             }
         };
         moved(self, y, &back)
