@@ -141,6 +141,48 @@ with_backward("7x7_stride_2,3_64,112x112,batch_8", conv(stride=2, padding=3), (8
 with_backward("max_pool_2,32,28x28,batch_64", max_pool, (64, 32, 28, 28))
 
 
+# Fused kernels, forward and backward.
+WIDE = (4096, 1024)
+normal = lambda *shape: lambda: rng.standard_normal(shape).astype(np.float32)
+
+
+def fused_task(name, f, out, *shapes):
+    back = lambda g, *x: jax.vjp(f, *x)[1](g)
+    task(f"fused/{name}", back, normal(*out), *[normal(*shape) for shape in shapes])
+
+
+def rms_norm(x, scale):
+    return x * jax.lax.rsqrt((x * x).mean(-1, keepdims=True) + 1e-5) * scale
+
+
+def attend(**options):
+    # Sequences come before heads.
+    return lambda q, k, v: jax.nn.dot_product_attention(q, k, v, **options)
+
+
+def soft_cross_entropy(x, t):
+    return -(t * jax.nn.log_softmax(x, -1)).sum(-1).mean()
+
+
+def smoothed(x, labels):
+    logs = jax.nn.log_softmax(x, -1)
+    hit = jnp.take_along_axis(logs, labels[:, None], -1)[:, 0]
+    return -(0.9 * hit + 0.1 * logs.mean(-1)).mean()
+
+
+fused_task("layer_norm", layer_norm, WIDE, WIDE, WIDE[1:], WIDE[1:])
+fused_task("rms_norm", rms_norm, WIDE, WIDE, WIDE[1:])
+SHORT, LONG = (512, 8, 64), (2048, 8, 64)
+fused_task("attention_512", attend(), SHORT, *[SHORT] * 3)
+fused_task("attention_2048", attend(), LONG, *[LONG] * 3)
+fused_task("causal_attention_2048", attend(is_causal=True), LONG, *[LONG] * 3)
+task("fused/attention_2048,forward", attend(), *[normal(*LONG)] * 3)
+task("fused/cross_entropy,smoothed", jax.grad(smoothed), normal(*WIDE), lambda: rng.integers(0, WIDE[1], WIDE[0]))
+task("fused/cross_entropy,distributions", jax.grad(soft_cross_entropy), normal(*WIDE), lambda: np.array(jax.nn.softmax(normal(*WIDE)())))
+fused_task("einsum_bhqd_bhkd", lambda a, b: jnp.einsum("bhqd,bhkd->bhqk", a, b), (4, 8, 256, 256), *[(4, 8, 256, 64)] * 2)
+fused_task("einsum_chain", lambda *x: jnp.einsum("ab,bc,cd,de->ae", *x), (64, 8), (64, 512), (512, 512), (512, 512), (512, 8))
+
+
 def network(parameters, x, labels):
     for k, (w, b) in enumerate(zip(parameters[::2], parameters[1::2])):
         x = x @ w + b

@@ -226,6 +226,17 @@ def with_backward(name, f, *shapes):
     @task(f"convolution/{name},forward+backward")
     def _():
         x = [leaf(*s) for s in shapes]
+
+
+# Fused kernels, forward and backward --------------------------------------------------------------
+
+WIDE = (4096, 1024)
+
+
+def fused_task(name, f, *shapes):
+    @task(f"fused/{name}")
+    def _():
+        x = [leaf(*shape) for shape in shapes]
         g = torch.randn_like(f(*x))
 
         def run():
@@ -242,6 +253,39 @@ with_backward("depthwise_3x3,64,28x28,batch_32", lambda x, k: F.conv2d(x, k, pad
 with_backward("1x1,64_64,28x28,batch_32", F.conv2d, IMAGES, (64, 64, 1, 1))
 with_backward("7x7_stride_2,3_64,112x112,batch_8", lambda x, k: F.conv2d(x, k, padding=3, stride=2), (8, 3, 112, 112), (64, 3, 7, 7))
 with_backward("max_pool_2,32,28x28,batch_64", lambda x: F.max_pool2d(x, 2), (64, 32, 28, 28))
+
+
+attend = F.scaled_dot_product_attention
+fused_task("layer_norm", lambda x, w, b: F.layer_norm(x, WIDE[1:], w, b), WIDE, WIDE[1:], WIDE[1:])
+fused_task("rms_norm", lambda x, w: F.rms_norm(x, WIDE[1:], w, 1e-5), WIDE, WIDE[1:])
+# PyTorch takes its flash kernel for tensors of four axes.
+fused_task("attention_512", attend, *[(1, 8, 512, 64)] * 3)
+fused_task("attention_2048", attend, *[(1, 8, 2048, 64)] * 3)
+fused_task("causal_attention_2048", lambda q, k, v: attend(q, k, v, is_causal=True), *[(1, 8, 2048, 64)] * 3)
+
+
+@task("fused/attention_2048,forward")
+def _():
+    x = [torch.randn(1, 8, 2048, 64) for _ in range(3)]
+    return lambda: attend(*x)
+
+
+def loss_task(name, f, targets):
+    @task(f"fused/cross_entropy,{name}")
+    def _():
+        x, t = leaf(*WIDE), targets()
+
+        def run():
+            f(x, t).backward()
+            x.grad = None
+
+        return run
+
+
+loss_task("smoothed", lambda x, t: F.cross_entropy(x, t, label_smoothing=0.1), lambda: torch.randint(WIDE[1], (WIDE[0],)))
+loss_task("distributions", F.cross_entropy, lambda: torch.randn(*WIDE).softmax(-1))
+fused_task("einsum_bhqd_bhkd", lambda a, b: torch.einsum("bhqd,bhkd->bhqk", a, b), *[(4, 8, 256, 64)] * 2)
+fused_task("einsum_chain", lambda *x: torch.einsum("ab,bc,cd,de->ae", *x), (64, 512), (512, 512), (512, 512), (512, 8))
 
 # Training ---------------------------------------------------------------------------------------
 

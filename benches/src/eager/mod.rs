@@ -3,6 +3,7 @@
 mod arrays;
 mod chains;
 mod convolutions;
+mod fused;
 mod networks;
 mod orders;
 mod rows;
@@ -17,6 +18,7 @@ pub fn tasks() -> Vec<Task> {
         rows::tasks(),
         orders::tasks(),
         convolutions::tasks(),
+        fused::tasks(),
         networks::tasks(),
     ]
     .into_iter()

@@ -2,6 +2,7 @@
 //! how each case is written here.
 
 mod convolution;
+mod fused;
 mod order;
 mod recorded;
 mod softmax;
