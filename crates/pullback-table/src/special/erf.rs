@@ -1,14 +1,10 @@
-//! The error function and its complement for `f64`, which the standard library lacks.
+//! The error function, its complement, and that without its exponential.
 //!
 //! Four pieces with rational approximations of minimax type (the coefficients published with Sun's
 //! fdlibm): near zero `erf(x) = x + x R(x²)`; around one `erf(x) = 0.845.. + R(|x| - 1)`; and for the two tails
 //! `erfc(x) = exp(-x²) exp(R(1/x²)) / x`, where `-x²` is split so that its rounding does not show.
 
-/// A polynomial with the coefficients from the constant term up.
-#[inline]
-fn poly<const N: usize>(x: f64, coefficients: [f64; N]) -> f64 {
-    coefficients.iter().rev().fold(0.0, |s, &c| s * x + c)
-}
+use super::poly;
 
 /// `(erf(x) - x) / x` for `|x| < 0.84375`, given `x²`.
 #[inline]
@@ -58,14 +54,11 @@ fn near_one(s: f64) -> f64 {
     poly(s, p) / poly(s, q)
 }
 
-/// `erfc(x)` for `x >= 1.25`.
+/// `ln(x exp(x²) erfc(x)) + 0.5625` for `x >= 1.25`.
 #[inline]
-fn tail(x: f64) -> f64 {
-    if x > 27.3 {
-        return 0.0;
-    }
+fn tail_exponent(x: f64) -> f64 {
     let s = 1.0 / (x * x);
-    let r = if x < 1.0 / 0.35 {
+    if x < 1.0 / 0.35 {
         let p = [
             -0.009864944034847148,
             -0.6938585727071818,
@@ -109,7 +102,16 @@ fn tail(x: f64) -> f64 {
             -22.44095244658582,
         ];
         poly(s, p) / poly(s, q)
-    };
+    }
+}
+
+/// `erfc(x)` for `x >= 1.25`.
+#[inline]
+fn tail(x: f64) -> f64 {
+    if x > 27.3 {
+        return 0.0;
+    }
+    let r = tail_exponent(x);
     // z has half the digits of x, so z² is exact and x² = z² + (x - z)(x + z).
     let z = f64::from_bits(x.to_bits() & !0xffff_ffff);
     (-z * z - 0.5625).exp() * ((z - x) * (z + x) + r).exp() / x
@@ -155,6 +157,37 @@ pub fn erfc(x: f64) -> f64 {
     } else {
         2.0 - tail(a)
     }
+}
+
+/// The scaled complementary error function, `exp(x²) erfc(x)`, which neither overflows nor underflows for positive `x`.
+///
+/// ```
+/// assert!((pullback_table::special::erfcx(100.0) / 0.005641613782989433 - 1.0).abs() < 1e-15);
+/// ```
+pub fn erfcx(x: f64) -> f64 {
+    if x.is_nan() {
+        return x;
+    }
+    if x < 0.0 {
+        return 2.0 * exp_square(x) - erfcx(-x);
+    }
+    if x < 1.25 {
+        exp_square(x) * erfc(x)
+    } else if x < 27.0 {
+        (tail_exponent(x) - 0.5625).exp() / x
+    } else {
+        // 1/(x√π) (1 - 1/(2x²) + 3/(4x⁴) - 15/(8x⁶) ..)
+        let z = 0.5 / (x * x);
+        poly(z, [1.0, -1.0, 3.0, -15.0, 105.0, -945.0, 10395.0, -135135.0]) / x
+            * (0.5 * std::f64::consts::FRAC_2_SQRT_PI)
+    }
+}
+
+/// `exp(x²)`, with the rounding error of the square made good.
+fn exp_square(x: f64) -> f64 {
+    let square = x * x;
+    let e = square.exp();
+    if e.is_finite() { e + e * x.mul_add(x, -square) } else { e }
 }
 
 #[cfg(test)]
