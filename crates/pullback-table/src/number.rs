@@ -11,6 +11,10 @@ macro_rules! method {
         $(#[$doc])*
         fn $m(self $(, $b: Self)?) -> Self;
     };
+    ($(#[$doc:meta])* $m:ident($x:ident $(, $b:ident)?) = special) => {
+        $(#[$doc])*
+        fn $m(self $(, $b: Self)?) -> Self;
+    };
     ($(#[$doc:meta])* $m:ident($x:ident $(, $b:ident)?) = $formula:tt) => {
         $(#[$doc])*
         #[inline(always)]
@@ -27,7 +31,7 @@ macro_rules! number {
         /// A number that the rows of the elementwise table can be evaluated on: the lanes of the kernels,
         /// plain floats, dual numbers, tape variables, the recorder of compiled functions.
         ///
-        /// A row that is `base` in the table is a required method; the others have their formula as the
+        /// A row that is `base` or `special` in the table is a required method; the others have their formula as the
         /// default, and a type may do better.
         ///
         /// ```
@@ -50,6 +54,12 @@ macro_rules! number {
             + Div<f64, Output = Self>
         {
             $(method! { $(#[$doc])* $m($($x),+) = $value })*
+
+            /// This value as a number of the same kind as `self`, of which it does not depend.
+            #[inline(always)]
+            fn filled(self, value: f64) -> Self {
+                self.step() * 0.0 + value
+            }
         }
     };
 }

@@ -13,6 +13,10 @@ macro_rules! float_methods {
             sin sin, cos cos, tan tan, asin asin, acos acos, atan atan, sinh sinh, cosh cosh, tanh tanh,
             asinh asinh, acosh acosh, atanh atanh
         }
+        $crate::float_methods! { @special $float, $wrap, $bare,
+            erfcx(x), erfinv(x), ndtri(x), log_ndtr(x), lgamma(x), digamma(x), sinc(x), betaln(a, b), polygamma(x, n),
+            bessel_j(x, n), bessel_y(x, n), bessel_i(x, n), bessel_ie(x, n), spherical_j(x, n)
+        }
         $crate::float_methods! { @each $float, $wrap, $bare,
             // A zero and NaN are their own sign.
             sign(x) = if x == 0.0 || x.is_nan() { x } else { $float::signum(x) };
@@ -27,6 +31,11 @@ macro_rules! float_methods {
             erfc(x) = $crate::special::erfc(x.into()) as $float;
             gate(a, b) = if a == 0.0 || b == 0.0 { 0.0 } else { a * b };
             rem(a, b) = a % b;
+            remainder(a, b) = {
+                let r = a % b;
+                if r == 0.0 { r.copysign(b) } else if (r < 0.0) != (b < 0.0) { r + b } else { r }
+            };
+            copysign(a, b) = $float::copysign(a, b);
             pow(a, b) = $float::powf(a, b);
             maximum(a, b) = if a > b || a.is_nan() { a } else { b };
             minimum(a, b) = if a < b || a.is_nan() { a } else { b };
@@ -35,6 +44,13 @@ macro_rules! float_methods {
             hypot(a, b) = $float::hypot(a, b);
         }
     };
+    (@special $float:ident, $wrap:expr, $bare:expr, $($m:ident($x:ident $(, $b:ident)?)),+) => {$(
+        fn $m(self $(, $b: Self)?) -> Self {
+            let $x: f64 = $bare(self).into();
+            $(let $b: f64 = $bare($b).into();)?
+            $wrap($crate::special::$m($x $(, $b)?) as $float)
+        }
+    )+};
     (@std $float:ident, $wrap:expr, $bare:expr, $($m:ident $std:ident),+) => {$(
         #[inline(always)]
         fn $m(self) -> Self {

@@ -59,6 +59,14 @@ pub enum Domain {
     fractional,
     /// 1.2 to 2.7.
     above_one,
+    /// 0.1 to 0.9.
+    probability,
+    /// 2.3 to 2.6, of either sign: no multiple of a `divisor`.
+    dividend,
+    /// 0.92 to 1.08.
+    divisor,
+    /// 0.2 to 0.8 above 0, 1 or 2: the order of a function, which is rounded down.
+    order,
 }
 
 /// A function on integers. They wrap on overflow, as two's complement does.
@@ -70,6 +78,12 @@ pub enum Integer {
     Binary(fn(i64, i64) -> i64),
     /// Of two arguments, of which the second must not be 0.
     Division(fn(i64, i64) -> i64),
+}
+
+/// The remainder of the division rounded down, with the sign of `b`.
+fn floor_rem(a: i64, b: i64) -> i64 {
+    let r = a.wrapping_rem(b);
+    if r != 0 && (r < 0) != (b < 0) { r + b } else { r }
 }
 
 impl Row {

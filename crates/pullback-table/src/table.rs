@@ -13,10 +13,11 @@
 /// Struct method try_method(args) = value; d = [partial, ..]; reads [primal names] ..; { Linearity; domain domain ..; fact; .. }
 /// ```
 ///
-/// - The value is `base` where each number type brings its own implementation, an operator in parentheses, or a formula in braces.
+/// - The value is `base` where each number type brings its own implementation, an operator in parentheses, or a formula in braces. It is
+///   `special` where all types compute it by the function of its name in [`special`](crate::special), one number after the other.
 /// - A literal partial of 1 or -1 costs nothing, and 0 says that the function is piecewise constant. `gate` multiplies so that zero
 ///   times anything is zero. A partial that would be 0 times infinity where the derivative is decided to be 0 is gated by a `step`, which
-///   has no derivatives of its own: it is then 0 to every order.
+///   has no derivatives of its own: it is then 0 to every order. `x.filled(2.0)` is the number 2 as an argument.
 /// - The facts are methods of [`Row`](crate::Row) with their arguments: `cost 15`, which every row has that is not a formula,
 ///   `commutes`, `limited`, `integer Binary(i64::max)`.
 ///
@@ -108,17 +109,46 @@ macro_rules! elementwise_table {
             Softplus softplus try_softplus(x) = { x.relu() + (-x.abs()).exp().log1p() }; d = [x.sigmoid()]; reads [x]; { Nonlinear; domain any }
             /// Rectifier, `max(x, 0)`; the derivative at 0 is 0.
             Relu relu try_relu(x) = base; d = [x.step()]; reads [x]; { Nonlinear; domain nonzero; cost 1 }
+            /// Logarithm of the logistic function, `-ln(1 + exp(-x))`, without overflow.
+            LogSigmoid log_sigmoid try_log_sigmoid(x) = { -((-x).softplus()) }; d = [(-x).sigmoid()]; reads [x]; { Nonlinear; domain any }
             /// Gaussian error linear unit, `x Φ(x)` with the exact normal distribution Φ.
             Gelu gelu try_gelu(x) = { x * ((x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5) };
                 d = [(x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5
                     + x * (x * x * -0.5).exp() * (0.5 * std::f64::consts::FRAC_2_SQRT_PI * std::f64::consts::FRAC_1_SQRT_2)];
                 reads [x]; { Nonlinear; domain any }
+            /// Gaussian error linear unit with the approximation `Φ(x) ≈ (1 + tanh(√(2/π) (x + 0.044715 x³))) / 2`.
+            GeluTanh gelu_tanh try_gelu_tanh(x) = { ((x * x * 0.044715 + 1.0) * x * 1.5957691216057308).sigmoid().gate(x) };
+                d = [((x * x * 0.044715 + 1.0) * x * 1.5957691216057308).sigmoid()
+                    * (((x * x * 0.044715 + 1.0) * x * -1.5957691216057308).sigmoid().gate((x * x * 0.134145 + 1.0) * x * 1.5957691216057308) + 1.0)];
+                reads [x]; { Nonlinear; domain any }
             /// Sigmoid linear unit, `x sigmoid(x)`.
             Silu silu try_silu(x) = { x * x.sigmoid() }; d = [x.sigmoid() * (x * (-x).sigmoid() + 1.0)]; reads [x]; { Nonlinear; domain any }
+            /// Mish, `x tanh(ln(1 + exp(x)))`.
+            Mish mish try_mish(x) = { x.softplus().tanh().gate(x) };
+                d = [x.softplus().tanh() + x.sigmoid().gate(x) * ((-x.softplus().tanh() + 1.0) * (x.softplus().tanh() + 1.0))];
+                reads [x]; { Nonlinear; domain any }
+            /// Softsign, `x / (1 + |x|)`.
+            Softsign softsign try_softsign(x) = { (x.recip() + x.sign()).recip() }; d = [(x.abs() + 1.0).square().recip()]; reads [x]; { Nonlinear; domain nonzero }
             /// Error function.
             Erf erf try_erf(x) = base; d = [(-(x * x)).exp() * std::f64::consts::FRAC_2_SQRT_PI]; reads [x]; { Nonlinear; domain any; cost 25 }
             /// Complementary error function, `1 - erf(x)`, accurate for large `x`.
             Erfc erfc try_erfc(x) = base; d = [(-(x * x)).exp() * -std::f64::consts::FRAC_2_SQRT_PI]; reads [x]; { Nonlinear; domain any; cost 25 }
+            /// Scaled complementary error function, `exp(x²) erfc(x)`.
+            Erfcx erfcx try_erfcx(x) = special; d = [x * y * 2.0 - std::f64::consts::FRAC_2_SQRT_PI]; reads [x y]; { Nonlinear; domain any; cost 200 }
+            /// Inverse of the error function; infinite at -1 and 1, NaN beyond.
+            Erfinv erfinv try_erfinv(x) = special; d = [(y * y).exp() * (1.0 / std::f64::consts::FRAC_2_SQRT_PI)]; reads [y]; { Nonlinear; domain unit; cost 1000 }
+            /// Quantile of the standard normal distribution: the `y` with `Φ(y) = x`; infinite at 0 and 1, NaN beyond.
+            Ndtri ndtri try_ndtri(x) = special; d = [(y * y * 0.5).exp() * 2.5066282746310007]; reads [y]; { Nonlinear; domain probability; cost 1000 }
+            /// Logarithm of the standard normal distribution, `ln Φ(x)`, accurate in both tails.
+            LogNdtr log_ndtr try_log_ndtr(x) = special; d = [(x * -std::f64::consts::FRAC_1_SQRT_2).erfcx().recip() * 0.7978845608028654];
+                reads [x]; { Nonlinear; domain any; cost 400 }
+            /// Logarithm of the absolute value of the gamma function; infinite at 0 and the negative integers.
+            Lgamma lgamma try_lgamma(x) = special; d = [x.digamma()]; reads [x]; { Nonlinear; domain positive; cost 300 }
+            /// Derivative of `lgamma`; NaN at 0 and the negative integers.
+            Digamma digamma try_digamma(x) = special; d = [x.polygamma(x.filled(1.0))]; reads [x]; { Nonlinear; domain positive; cost 300 }
+            /// `sin(πx) / (πx)`, which is 1 at 0.
+            Sinc sinc try_sinc(x) = special; d = [(x * std::f64::consts::PI).spherical_j(x.filled(1.0)) * -std::f64::consts::PI];
+                reads [x]; { Nonlinear; domain any; cost 200 }
 
             /// Sum.
             Add add try_add(a, b) = (a + b); d = [1.0, 1.0]; reads [] []; { Linear; domain any any; cost 1; commutes; integer Binary(i64::wrapping_add) }
@@ -136,11 +166,26 @@ macro_rules! elementwise_table {
             /// Quotient.
             Div div try_div(a, b) = (a / b); d = [b.recip(), -(y / b)]; reads [b] [b y]; { Nonlinear; domain any nonzero; cost 6; integer Division(i64::wrapping_div) }
             /// Remainder of the division towards zero, with the sign of `a`, as Rust's `%`.
-            Rem rem try_rem(a, b) = base; d = [1.0, -(a / b).trunc()]; reads [] [a b]; { Nonlinear; domain fractional above_one; cost 100; integer Division(i64::wrapping_rem) }
+            Rem rem try_rem(a, b) = base; d = [1.0, -(a / b).trunc()]; reads [] [a b]; { Nonlinear; domain dividend divisor; cost 100; integer Division(i64::wrapping_rem) }
+            /// Remainder of the division rounded down, with the sign of `b`, as Python's `%`.
+            Remainder remainder try_remainder(a, b) = base; d = [1.0, ((y - a) / b).round()]; reads [] [a b y];
+                { Nonlinear; domain dividend divisor; cost 100; integer Division(floor_rem) }
             /// Power; `0^0` is 1.
             Pow pow try_pow(a, b) = base; d = [b.gate(a.pow(b - 1.0)), y.xlogy(a)]; reads [a b] [a y]; { Nonlinear; domain positive any; cost 50 }
             /// `a ln(b)`, and 0 where `a` is 0.
             Xlogy xlogy try_xlogy(a, b) = { a * a.abs().sign().gate(b.ln()) }; d = [b.ln(), a.gate(b.recip())]; reads [b] [a b]; { Nonlinear; domain nonzero positive }
+            /// `a ln(1 + b)`, and 0 where `a` is 0.
+            Xlog1py xlog1py try_xlog1py(a, b) = { a * a.abs().sign().gate(b.log1p()) }; d = [b.log1p(), a.gate((b + 1.0).recip())]; reads [b] [a b];
+                { Nonlinear; domain nonzero positive }
+            /// The size of `a` with the sign of `b`; the derivative at `a = 0` is 0.
+            Copysign copysign try_copysign(a, b) = base; d = [a.sign().copysign(b) * a.sign(), 0.0]; reads [a b] []; { Nonlinear; domain nonzero nonzero; cost 1 }
+            /// Leaky rectifier: `x` where it is positive, else `b x`; the derivative at 0 is `b`.
+            LeakyRelu leaky_relu try_leaky_relu(x, b) = { x.relu() + (-x.step() + 1.0).gate(x).gate(b) };
+                d = [x.step() + (-x.step() + 1.0).gate(b), (-x.step() + 1.0).gate(x)]; reads [x b] [x]; { Nonlinear; domain nonzero any }
+            /// Exponential linear unit: `x` where it is positive, else `b (exp(x) - 1)`; the derivative at 0 is `b`.
+            Elu elu try_elu(x, b) = { x.relu() + (-x.step() + 1.0).gate(x).expm1().gate(b) };
+                d = [x.step() + (-x.step() + 1.0).gate(b * (-x.step() + 1.0).gate(x).exp()), (-x.step() + 1.0).gate(x).expm1()];
+                reads [x b] [x]; { Nonlinear; domain nonzero any }
             /// The larger of two; equal arguments share the derivative.
             Maximum maximum try_maximum(a, b) = base; d = [a.share(b), b.share(a)]; reads [a b] [a b]; { Nonlinear; domain any any; cost 1; integer Binary(i64::max) }
             /// The smaller of two; equal arguments share the derivative.
@@ -156,6 +201,32 @@ macro_rules! elementwise_table {
             /// `ln(exp(a) + exp(b))`, without overflow; infinities that are equal share the derivative.
             Logaddexp logaddexp try_logaddexp(a, b) = { a.maximum(b) + (-(a - b).abs().step().gate((a - b).abs())).exp().log1p() };
                 d = [((a - b).abs() + 1.0).step().gate(a - b).sigmoid(), ((a - b).abs() + 1.0).step().gate(b - a).sigmoid()]; reads [a b] [a b]; { Nonlinear; domain any any }
+            /// Logarithm of the beta function, `lgamma(a) + lgamma(b) - lgamma(a + b)`, for positive arguments.
+            Betaln betaln try_betaln(a, b) = special; d = [a.digamma() - (a + b).digamma(), b.digamma() - (a + b).digamma()];
+                reads [a b] [a b]; { Nonlinear; domain positive positive; cost 600; commutes }
+            /// Derivative of order `n` of `digamma`. The order is rounded down, and the function constant between; NaN for orders below 0 and
+            /// above 100.
+            Polygamma polygamma try_polygamma(x, n) = special; d = [x.polygamma(n + 1.0), 0.0]; reads [x n] []; { Nonlinear; domain positive order; cost 600 }
+            /// Bessel function of the first kind, of order `n`. The order is rounded down, and the function constant between; NaN where it is
+            /// beyond 1000.
+            BesselJ bessel_j try_bessel_j(x, n) = special; d = [(x.bessel_j(n - 1.0) - x.bessel_j(n + 1.0)) * 0.5, 0.0]; reads [x n] [];
+                { Nonlinear; domain any order; cost 1000 }
+            /// Bessel function of the second kind, of order `n`, for positive `x`. The order is rounded down, and the function constant between;
+            /// NaN where it is beyond 1000.
+            BesselY bessel_y try_bessel_y(x, n) = special; d = [(x.bessel_y(n - 1.0) - x.bessel_y(n + 1.0)) * 0.5, 0.0]; reads [x n] [];
+                { Nonlinear; domain positive order; cost 1000 }
+            /// Modified Bessel function of the first kind, of order `n`. The order is rounded down, and the function constant between; NaN where
+            /// it is beyond 1000.
+            BesselI bessel_i try_bessel_i(x, n) = special; d = [(x.bessel_i(n - 1.0) + x.bessel_i(n + 1.0)) * 0.5, 0.0]; reads [x n] [];
+                { Nonlinear; domain any order; cost 1000 }
+            /// `exp(-|x|)` times the modified Bessel function `bessel_i`; the derivative at 0 is that of `bessel_i`.
+            BesselIe bessel_ie try_bessel_ie(x, n) = special; d = [(x.bessel_ie(n - 1.0) + x.bessel_ie(n + 1.0)) * 0.5 - x.sign() * y, 0.0];
+                reads [x n y] []; { Nonlinear; domain nonzero order; cost 1000 }
+            /// Spherical Bessel function of the first kind, of order `n`; that of order 0 is `sin(x) / x`. The order is rounded down, and the function
+            /// constant between; NaN for orders below 0 and above 1000.
+            SphericalJ spherical_j try_spherical_j(x, n) = special;
+                d = [(n.floor().gate(x.spherical_j(n - 1.0)) - (n.floor() + 1.0) * x.spherical_j(n + 1.0)) / (n.floor() * 2.0 + 1.0), 0.0];
+                reads [x n] []; { Nonlinear; domain any order; cost 1000 }
         }
     };
 }

@@ -72,6 +72,10 @@ pub fn samples(domain: Domain) -> [f64; 5] {
         Domain::positive => [0.07, 0.4, 1.0, 1.7, 3.1],
         Domain::unit => [-0.9, -0.3, 0.1, 0.5, 0.8],
         Domain::above_one => [1.1, 1.4, 2.0, 2.7, 5.1],
+        Domain::probability => [0.02, 0.3, 0.5, 0.8, 0.97],
+        Domain::dividend => [-2.55, -2.4, 2.35, 2.45, 2.55],
+        Domain::divisor => [0.93, 0.97, 1.0, 1.04, 1.07],
+        Domain::order => [0.3, 0.8, 1.4, 2.5, 3.7],
         Domain::fractional => [-2.3, -0.6, 0.3, 1.7, 3.1],
     }
 }

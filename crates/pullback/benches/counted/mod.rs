@@ -40,6 +40,7 @@ macro_rules! method {
             Counted::result(Number::$m(self.value $(, $b.value)?), self.active $(| $b.active)?)
         }
     };
+    ($m:ident $x:tt = special) => { method! { $m $x = base } };
     ($m:ident $x:tt = $other:tt) => {};
 }
 

@@ -16,6 +16,11 @@ impl Cost {
     /// An operand.
     pub const OPERAND: Cost = Cost { work: 0, limited: false };
 
+    /// This much work.
+    pub const fn of(work: usize) -> Cost {
+        Cost { work, limited: false }
+    }
+
     /// How many elements make about 100 µs of work, which is when a second thread begins to pay.
     pub fn grain(self) -> usize {
         const MEMORY: usize = 4;
@@ -86,6 +91,9 @@ macro_rules! cost {
         fn $m(self, $b: Self) -> Self {
             self.with($b, row::$P)
         }
+    };
+    ($P:ident $m:ident $x:tt = special) => {
+        cost! { $P $m $x = base }
     };
     ($P:ident $m:ident $x:tt = $other:tt) => {};
 }

@@ -88,6 +88,12 @@ macro_rules! method {
             Lane::new(math::$m::<F, I>(self.0 $(, $b.0)?))
         }
     };
+    ($m:ident($x:ident $(, $b:ident)?) = special) => {
+        #[inline(always)]
+        fn $m(self $(, $b: Self)?) -> Self {
+            Lane::new(F::from_f64(pullback_table::special::$m(self.0.to_f64() $(, $b.0.to_f64())?)))
+        }
+    };
     ($m:ident $x:tt = $other:tt) => {};
 }
 

@@ -185,6 +185,26 @@ fn map2_into_right_by<E: Compute>(a: View<'_, E>, b: &mut [E], grain: usize, run
     });
 }
 
+/// `out = f(x..)` for a function of single numbers that costs so much that vectors would not show. It is a pointer, so that no loop is compiled for it.
+pub(crate) fn special<E: Compute, const N: usize>(
+    f: &(dyn Fn([f64; N]) -> f64 + Sync),
+    work: Cost,
+    x: [View<'_, E>; N],
+    out: &mut [E],
+) {
+    for_parts(out, work.grain(), |range, out| {
+        let mut gathered: [_; N] = std::array::from_fn(|_| buffer());
+        let mut buffers = gathered.iter_mut();
+        let mut x = x.map(|x| Tiles::new(x, range.clone(), buffers.next().expect("one for each operand")));
+        for out in out.chunks_mut(TILE) {
+            let x = x.each_mut().map(|x| x.next(out.len()));
+            for (k, out) in out.iter_mut().enumerate() {
+                *out = E::narrow(E::Wide::from_f64(f(x.map(|x| x[k].widen().to_f64()))));
+            }
+        }
+    });
+}
+
 /// `out = f(x)` for any types: comparisons with a constant, logic, casts.
 pub(crate) fn map_with<A, O>(x: View<'_, A>, out: &mut [O], f: impl Fn(A) -> O + Sync + Copy)
 where

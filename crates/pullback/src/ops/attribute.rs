@@ -1,6 +1,6 @@
 //! The static parameters of operations as data: how graphs print, parse and compare them.
 
-use super::{Accumulation, Connective, Relation, SliceSpec};
+use super::{Accumulation, BitOperation, Connective, Relation, SliceSpec};
 use crate::DType;
 use crate::error::{Result, err};
 use crate::shape::{Axes, Shape};
@@ -110,6 +110,8 @@ macro_rules! words {
 words! {
     bool: "true" = true, "false" = false;
     Relation: "eq" = Relation::Eq, "ne" = Relation::Ne, "lt" = Relation::Lt, "le" = Relation::Le, "gt" = Relation::Gt, "ge" = Relation::Ge;
+    BitOperation: "and" = BitOperation::And, "or" = BitOperation::Or, "xor" = BitOperation::Xor, "left" = BitOperation::Left,
+        "right" = BitOperation::Right;
     Connective: "and" = Connective::And, "or" = Connective::Or, "xor" = Connective::Xor;
     Accumulation: "sum" = Accumulation::Sum, "product" = Accumulation::Product, "logsumexp" = Accumulation::LogSumExp;
     DType: "bool" = DType::Bool, "u8" = DType::U8, "i32" = DType::I32, "i64" = DType::I64, "f16" = DType::F16,

@@ -5,12 +5,14 @@
 
 mod attention;
 mod attribute;
+mod bitwise;
 mod cast;
 mod compare;
 mod conv;
 mod cross_entropy;
 mod dot;
 mod elementwise;
+mod incomplete;
 mod index;
 mod index_map;
 mod layout;
@@ -33,9 +35,9 @@ mod conformance;
 mod fault;
 
 pub(crate) use {
-    attention::*, attribute::*, cast::*, compare::*, conv::*, cross_entropy::*, dot::*, elementwise::*,
-    index::*, index_map::*, layout::*, logic::*, norm::*, order::*, pool::*, random::*, reduce::*, sample::*,
-    scan::*, segment::*, slice::*, softmax::*,
+    attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, dot::*,
+    elementwise::*, incomplete::*, index::*, index_map::*, layout::*, logic::*, norm::*, order::*, pool::*,
+    random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
 };
 
 use crate::DType;
@@ -372,7 +374,8 @@ impl Op {
 }
 
 elementwise_table! { primitives {
-    Identity, StopGradient, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not,
+    Identity, StopGradient, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not, Bitwise { operation },
+    GammaInc { upper, order }, BetaInc { by_a, by_b },
     Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
     Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
     Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },

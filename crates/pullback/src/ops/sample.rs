@@ -32,20 +32,27 @@ impl Draw {
                 let u = Tensor::uniform(size, shape, DType::F64);
                 let x = match domain {
                     Domain::any => u * 3.0 - 1.5,
-                    Domain::nonzero => {
-                        (u * 1.2 + 0.3) * Tensor::where_(&Tensor::bernoulli(sign, shape, 0.5), 1.0, -1.0)
-                    }
+                    Domain::nonzero => (u * 1.2 + 0.3) * signs(sign, shape),
+                    Domain::dividend => (u * 0.3 + 2.3) * signs(sign, shape),
+                    Domain::divisor => u * 0.16 + 0.92,
                     Domain::positive => u * 1.5 + 0.3,
                     Domain::unit => u * 1.6 - 0.8,
                     Domain::fractional => {
                         u * 0.6 + 0.2 + Tensor::randint(sign, shape, -2, 3).cast(DType::F64)
                     }
                     Domain::above_one => u * 1.5 + 1.2,
+                    Domain::probability => u * 0.8 + 0.1,
+                    Domain::order => u * 0.6 + 0.2 + Tensor::randint(sign, shape, 0, 3).cast(DType::F64),
                 };
                 x.cast(dtype)
             }
         }
     }
+}
+
+/// Ones of either sign.
+fn signs(key: Key, shape: &Shape) -> Tensor {
+    Tensor::where_(&Tensor::bernoulli(key, shape, 0.5), 1.0, -1.0)
 }
 
 /// An operation, and the inputs to test it with.

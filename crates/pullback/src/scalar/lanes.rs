@@ -146,6 +146,16 @@ macro_rules! lanes_methods {
             in_each_lane!($m($a, $b))
         }
     };
+    (@row $m:ident special $x:ident) => {
+        fn $m(self) -> Self {
+            Lanes(self.0.map(pullback_table::special::$m))
+        }
+    };
+    (@row $m:ident special $a:ident $b:ident) => {
+        fn $m(self, $b: Self) -> Self {
+            Lanes(std::array::from_fn(|k| pullback_table::special::$m(self.0[k], $b.0[k])))
+        }
+    };
     // The operators, and the rows with a formula of others.
     (@row $m:ident $value:tt $($x:ident)+) => {};
 }

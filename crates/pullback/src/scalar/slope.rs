@@ -67,6 +67,9 @@ macro_rules! slopes {
     ([1.0, $q:expr]) => {
         [Slope::One, Slope::Of($q)]
     };
+    ([$p:expr, 0.0]) => {
+        [Slope::Of($p), Slope::Zero]
+    };
     ([$p:expr, $q:expr]) => {
         [Slope::Of($p), Slope::Of($q)]
     };

@@ -105,6 +105,11 @@ impl Tensor {
         Tensor::zeros_of(self.dtype(), &self.node().shape)
     }
 
+    /// This number everywhere, in this tensor's shape and type.
+    pub(crate) fn filled(&self, value: f64) -> Tensor {
+        Tensor::full_of(Scalar::F64(value), self.dtype(), self.node().shape.clone())
+    }
+
     /// Ones of this tensor's shape and type.
     #[must_use]
     pub fn ones_like(&self) -> Tensor {

@@ -85,6 +85,7 @@ macro_rules! all_methods {
         create_makers! { $emit }
         random_makers! { $emit }
         choice_methods! { $emit }
+        special_methods! { $emit }
         reduction_methods! { $emit }
         extreme_methods! { $emit }
         layout_methods! { $emit }

@@ -122,6 +122,42 @@ impl ops::Neg for Tensor {
     }
 }
 
+/// Logic on truth values, operations on the bits of integers.
+macro_rules! bit_operators {
+    ($($Trait:ident $f:ident $method:ident),*) => {$(
+        bit_operators! { @ $Trait $f $method, Tensor, Tensor }
+        bit_operators! { @ $Trait $f $method, Tensor, &Tensor }
+        bit_operators! { @ $Trait $f $method, Tensor, i64 }
+        bit_operators! { @ $Trait $f $method, &Tensor, Tensor }
+        bit_operators! { @ $Trait $f $method, &Tensor, &Tensor }
+        bit_operators! { @ $Trait $f $method, &Tensor, i64 }
+    )*};
+    (@ $Trait:ident $f:ident $method:ident, $A:ty, $B:ty) => {
+        impl ops::$Trait<$B> for $A {
+            type Output = Tensor;
+            #[track_caller]
+            fn $f(self, b: $B) -> Tensor { self.$method(b) }
+        }
+    };
+}
+bit_operators! { BitAnd bitand and, BitOr bitor or, BitXor bitxor xor, Shl shl left_shift, Shr shr right_shift }
+
+impl ops::Not for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        self.bitwise_not()
+    }
+}
+
+impl ops::Not for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        self.bitwise_not()
+    }
+}
+
 impl Tensor {
     /// Gives this handle the value of `self op b`. The buffer is reused when nobody else can see it; otherwise the result
     /// is a new one, and whoever held the old value keeps it. Under `no_grad` a parameter stays a parameter.

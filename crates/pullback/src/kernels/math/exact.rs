@@ -1,4 +1,4 @@
-//! Functions that are compares, selects or single instructions, and so exact.
+//! Functions that are compares, selects or single instructions, and so exact; `remainder` is rounded once.
 
 use super::{Float, Isa, is_nan, pick};
 
@@ -45,6 +45,19 @@ pub(crate) fn gate<F: Float, I: Isa>(a: F, b: F) -> F {
 #[inline(always)]
 pub(crate) fn rem<F: Float, I: Isa>(a: F, b: F) -> F {
     a % b
+}
+
+/// The remainder with the sign of `b`. The sum is rounded where `a` is much smaller than `b` and of the other sign.
+#[inline(always)]
+pub(crate) fn remainder<F: Float, I: Isa>(a: F, b: F) -> F {
+    let r = a % b;
+    let moved = pick((r < F::ZERO) != (b < F::ZERO), r + b, r);
+    pick(r == F::ZERO, r.copysign(b), moved)
+}
+
+#[inline(always)]
+pub(crate) fn copysign<F: Float, I: Isa>(a: F, b: F) -> F {
+    a.copysign(b)
 }
 
 #[inline(always)]

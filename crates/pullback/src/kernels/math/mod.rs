@@ -184,6 +184,7 @@ pub(crate) trait Float:
     const ERFCX: &'static [Self];
 
     fn from_f64(x: f64) -> Self;
+    fn to_f64(self) -> f64;
     fn to_bits(self) -> Self::Bits;
     fn from_bits(bits: Self::Bits) -> Self;
     fn mul_add(self, b: Self, c: Self) -> Self;
@@ -315,6 +316,10 @@ macro_rules! forward_to_std {
         #[inline(always)]
         fn from_f64(x: f64) -> Self {
             x as Self
+        }
+        #[inline(always)]
+        fn to_f64(self) -> f64 {
+            self.into()
         }
         #[inline(always)]
         fn to_bits(self) -> Self::Bits {

@@ -3,7 +3,7 @@
 use super::*;
 use crate::kernels::scratch::filled;
 
-pub(super) fn run(function: Integer, x: &[Value], out: &mut Output) -> Result<()> {
+pub(in crate::ops) fn run(function: Integer, x: &[Value], out: &mut Output) -> Result<()> {
     macro_rules! over {
         ($($dtype:ident $T:ty),*) => {
             match x[0].dtype {

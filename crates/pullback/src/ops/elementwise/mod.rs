@@ -8,6 +8,7 @@ mod clamp;
 mod integer;
 
 pub(crate) use clamp::Clamp;
+pub(super) use integer::run as on_integers;
 
 use super::*;
 use crate::dtype::{Element, with_float};
@@ -15,7 +16,7 @@ use crate::error::{Error, err};
 use crate::kernels::cost::Cost;
 use crate::kernels::map::{self, Map1, Map2};
 use crate::kernels::view::View;
-use pullback_table::{Integer, Number, elementwise_table, function, row};
+use pullback_table::{Integer, Number, elementwise_table, function, row, special as of};
 use smallvec::smallvec;
 
 /// What a partial derivative in the table can be: a literal, or a tensor.
@@ -62,15 +63,36 @@ fn primal<'a>(at: &'a At, k: usize) -> &'a Tensor {
 
 /// The row's function on numbers as a kernel.
 macro_rules! kernel {
-    ($P:ident $m:ident($x:ident)) => { kernel!(@ $P $m, Map1, run1, ($x)); };
-    ($P:ident $m:ident($a:ident, $b:ident)) => { kernel!(@ $P $m, Map2, run2, ($a, $b)); };
+    ($P:ident $m:ident($x:ident) = special) => {
+        kernel!(@map $P $m, Map1, ($x));
+        impl $P {
+            fn run(x: &[Value], out: &mut Output) -> Result<()> {
+                special(&|[x]| of::$m(x), Self::value(Cost::OPERAND), x, out);
+                Ok(())
+            }
+        }
+    };
+    ($P:ident $m:ident($a:ident, $b:ident) = special) => {
+        kernel!(@map $P $m, Map2, ($a, $b));
+        impl $P {
+            fn run(x: &[Value], out: &mut Output) -> Result<()> {
+                special(&|[a, b]| of::$m(a, b), Self::value(Cost::OPERAND, Cost::OPERAND), x, out);
+                Ok(())
+            }
+        }
+    };
+    ($P:ident $m:ident($x:ident) = $value:tt) => { kernel!(@ $P $m, Map1, run1, ($x)); };
+    ($P:ident $m:ident($a:ident, $b:ident) = $value:tt) => { kernel!(@ $P $m, Map2, run2, ($a, $b)); };
     (@ $P:ident $m:ident, $Map:ident, $run:ident, ($($x:ident),+)) => {
+        kernel!(@map $P $m, $Map, ($($x),+));
+        impl $P {
+            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out, row::$P.integer) }
+        }
+    };
+    (@map $P:ident $m:ident, $Map:ident, ($($x:ident),+)) => {
         impl $Map for $P {
             #[inline(always)]
             fn value<N: Number>($($x: N),+) -> N { function::$m($($x),+) }
-        }
-        impl $P {
-            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out, row::$P.integer) }
         }
     };
 }
@@ -78,11 +100,22 @@ macro_rules! kernel {
 /// The row's formula on tensors, if it has one.
 macro_rules! formula {
     (($($x:ident),+) = base, $args:ident) => { None };
+    (($($x:ident),+) = special, $args:ident) => { None };
     (($($x:ident),+) = $formula:tt, $args:ident) => {
         match $args {
             [$($x),+] => Some($formula),
             _ => None,
         }
+    };
+}
+
+/// Whether the kernel of a row can write over an operand: one that takes so long gains nothing.
+macro_rules! overwrites {
+    (special) => {
+        false
+    };
+    ($value:tt) => {
+        true
     };
 }
 
@@ -98,7 +131,7 @@ macro_rules! rows {
             const ARGS: &[&str] = &[$(stringify!($x)),+];
         }
 
-        kernel!($P $m($($x),+));
+        kernel!($P $m($($x),+) = $value);
 
         #[allow(unused_variables, unused_mut, reason = "partials that read nothing use no primal values")]
         impl Primitive for $P {
@@ -118,7 +151,7 @@ macro_rules! rows {
             }
 
             fn overwrites(&self, _: usize, dtype: DType) -> bool {
-                dtype.is_float()
+                dtype.is_float() && overwrites!($value)
             }
 
             fn flops(&self, _: &[&[usize]], y: &[usize]) -> u64 {
@@ -241,6 +274,25 @@ fn run2<M: Map2>(x: &[Value], out: &mut Output, integer: Option<Integer>) -> Res
         _ => map::map2::<M, T>(x[0].view(), x[1].view(), out.fill()),
     });
     Ok(())
+}
+
+/// A function of `N` single numbers on floats of any type.
+pub(super) fn special<const N: usize>(
+    f: &(dyn Fn([f64; N]) -> f64 + Sync),
+    work: Cost,
+    x: &[Value],
+    out: &mut Output,
+) {
+    with_float!(x[0].dtype, T => {
+        let repeated: [Option<T>; N] = std::array::from_fn(|k| x[k].splat());
+        if repeated.iter().all(Option::is_some) {
+            let one = repeated.map(|v| [v.expect("all are")]);
+            let mut y = [one[0][0]];
+            map::special(f, work, one.each_ref().map(View::of), &mut y);
+            return out.splat(y[0]);
+        }
+        map::special(f, work, std::array::from_fn(|k| x[k].view::<T>()), out.fill());
+    });
 }
 
 /// The same value, which nothing is differentiated through.

@@ -92,28 +92,120 @@ methods! { $ choice_methods;
     gt try_gt<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("gt", Relation::Gt, self, b.into()) }
     /// Whether each element is at least that of `b`, as a bool tensor.
     ge try_ge<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor { compared("ge", Relation::Ge, self, b.into()) }
-    /// Both true; truth values only.
+    /// Both true; of integers, the bits that both have. The operator `&` is the same.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([-1.0, 0.5, 2.0]);
+    /// assert_eq!((x.gt(0.0) & x.lt(1.0)).to_vec::<bool>(), [false, true, false]);
+    /// assert_eq!((Tensor::from([6i64, 5]) & 3).to_vec::<i64>(), [2, 1]);
+    /// ```
+    #[doc(alias = "bitwise_and")]
+    #[doc(alias = "logical_and")]
     and try_and<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
-        binary(Logic { connective: Connective::And }, self, b.into()).map_err(|e| e.renamed("and"))
+        connected("and", Connective::And, BitOperation::And, self, b.into())
     }
-    /// At least one true.
+    /// At least one true; of integers, the bits that one of them has. The operator `|` is the same.
+    #[doc(alias = "bitwise_or")]
+    #[doc(alias = "logical_or")]
     or try_or<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
-        binary(Logic { connective: Connective::Or }, self, b.into()).map_err(|e| e.renamed("or"))
+        connected("or", Connective::Or, BitOperation::Or, self, b.into())
     }
-    /// Exactly one true.
+    /// Exactly one true; of integers, the bits that one of them alone has. The operator `^` is the same.
+    #[doc(alias = "bitwise_xor")]
+    #[doc(alias = "logical_xor")]
     xor try_xor<'a>(&self, b: impl Into<Operand<'a>>) -> Tensor {
-        binary(Logic { connective: Connective::Xor }, self, b.into()).map_err(|e| e.renamed("xor"))
+        connected("xor", Connective::Xor, BitOperation::Xor, self, b.into())
     }
     /// True where this is false.
     logical_not try_logical_not(&self) -> Tensor { bind(Not, &[self]).map_err(|e| e.renamed("logical_not")) }
 
-    /// Limits each element to `[low, high]`; the derivative is 1 inside and at both ends.
+    /// Every bit the other way; of truth values, true where this is false. The operator `!` is the same.
     ///
     /// ```
     /// use pullback::prelude::*;
-    /// assert_eq!(Tensor::from([-2.0, 0.5, 2.0]).clamp(0.0, 1.0).to_vec::<f64>(), [0.0, 0.5, 1.0]);
+    /// assert_eq!((!Tensor::from([0i64, 5])).to_vec::<i64>(), [-1, -6]);
     /// ```
-    clamp try_clamp(&self, low: f64, high: f64) -> Tensor { bind(Clamp { low, high }, &[self]) }
+    bitwise_not try_bitwise_not(&self) -> Tensor {
+        match self.dtype() {
+            DType::U8 => bits("bitwise_not", BitOperation::Xor, self, 255.into()),
+            dtype if dtype.is_int() => bits("bitwise_not", BitOperation::Xor, self, (-1).into()),
+            _ => bind(Not, &[self]).map_err(|e| e.renamed("bitwise_not")),
+        }
+    }
+    /// The bits of integers moved up by so many places; 0 where that is below 0 or more than there are. The operator `<<` is the same.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!((Tensor::from([1i64, 3]) << 4).to_vec::<i64>(), [16, 48]);
+    /// ```
+    #[doc(alias = "bitwise_left_shift")]
+    left_shift try_left_shift<'a>(&self, places: impl Into<Operand<'a>>) -> Tensor {
+        bits("left_shift", BitOperation::Left, self, places.into())
+    }
+    /// The bits of integers moved down by so many places, of which those of the sign take the place; all of them where that is below 0. The
+    /// operator `>>` is the same.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!((Tensor::from([48i64, -5]) >> 1).to_vec::<i64>(), [24, -3]);
+    /// ```
+    #[doc(alias = "bitwise_right_shift")]
+    right_shift try_right_shift<'a>(&self, places: impl Into<Operand<'a>>) -> Tensor {
+        bits("right_shift", BitOperation::Right, self, places.into())
+    }
+
+    /// Limits each element to `[low, high]`; the derivative is 1 inside and at both ends. The bounds are numbers, or tensors that broadcast: each
+    /// has the derivative where it is the result. Where `low` is above `high`, tensors give `high`, and numbers an error.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([-2.0, 0.5, 2.0]);
+    /// assert_eq!(x.clamp(0.0, 1.0).to_vec::<f64>(), [0.0, 0.5, 1.0]);
+    /// assert_eq!(x.clamp(&Tensor::from([-3.0, 0.0, 0.0]), 1.0).to_vec::<f64>(), [-2.0, 0.5, 1.0]);
+    /// ```
+    #[doc(alias = "clip")]
+    clamp try_clamp<'a>(&self, low: impl Into<Operand<'a>>, high: impl Into<Operand<'a>>) -> Tensor {
+        match (low.into(), high.into()) {
+            (Operand::Number(low), Operand::Number(high)) if self.dtype().is_float() => {
+                bind(Clamp { low: low.to_f64(), high: high.to_f64() }, &[self])
+            }
+            (low, high) => {
+                let raised = limited("clamp", Relation::Lt, self, low)?;
+                limited("clamp", Relation::Gt, &raised, high)
+            }
+        }
+    }
+
+    /// Raises each element to at least `low`; the derivative at the bound is 1.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!(Tensor::from([-2.0, 0.5]).clamp_min(0.0).to_vec::<f64>(), [0.0, 0.5]);
+    /// ```
+    clamp_min try_clamp_min<'a>(&self, low: impl Into<Operand<'a>>) -> Tensor {
+        match low.into() {
+            Operand::Number(low) if self.dtype().is_float() => {
+                bind(Clamp { low: low.to_f64(), high: f64::INFINITY }, &[self]).map_err(|e| e.renamed("clamp_min"))
+            }
+            low => limited("clamp_min", Relation::Lt, self, low),
+        }
+    }
+
+    /// Lowers each element to at most `high`; the derivative at the bound is 1.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert_eq!(Tensor::from([2.0, 0.5]).clamp_max(1.0).to_vec::<f64>(), [1.0, 0.5]);
+    /// ```
+    clamp_max try_clamp_max<'a>(&self, high: impl Into<Operand<'a>>) -> Tensor {
+        match high.into() {
+            Operand::Number(high) if self.dtype().is_float() => {
+                bind(Clamp { low: f64::NEG_INFINITY, high: high.to_f64() }, &[self]).map_err(|e| e.renamed("clamp_max"))
+            }
+            high => limited("clamp_max", Relation::Gt, self, high),
+        }
+    }
 
     /// The elements as another type. Gradients flow through it between float types.
     ///
@@ -136,6 +228,34 @@ methods! { $ choice_methods;
         let value = value.into().tensor_like(self).within("masked_fill")?;
         Tensor::try_where(mask, value.as_ref(), self).map_err(|e| e.renamed("masked_fill"))
     }
+}
+
+/// A connective of truth values, or the same on the bits of integers.
+#[track_caller]
+fn connected(
+    name: &'static str,
+    connective: Connective,
+    operation: BitOperation,
+    a: &Tensor,
+    b: Operand,
+) -> Result<Tensor> {
+    if a.dtype().is_int() {
+        return bits(name, operation, a, b);
+    }
+    binary(Logic { connective }, a, b).map_err(|e| e.renamed(name))
+}
+
+#[track_caller]
+fn bits(name: &'static str, operation: BitOperation, a: &Tensor, b: Operand) -> Result<Tensor> {
+    binary(Bitwise { operation }, a, b).map_err(|e| e.renamed(name))
+}
+
+/// The bound where the element compares so with it, else the element.
+#[track_caller]
+fn limited(name: &'static str, relation: Relation, x: &Tensor, bound: Operand) -> Result<Tensor> {
+    let bound = bound.tensor_like(x).within(name)?;
+    let beyond = compared(name, relation, x, Operand::Borrowed(&bound))?;
+    Tensor::try_where(&beyond, &*bound, x).map_err(|e| e.renamed(name))
 }
 
 #[track_caller]

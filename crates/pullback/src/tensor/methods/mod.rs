@@ -13,6 +13,7 @@ mod product;
 mod reduce;
 mod scan;
 mod segment;
+mod special;
 
 pub(super) use convolution::convolution_methods;
 pub use convolution::{Conv, Padding, PerAxis};
@@ -37,6 +38,7 @@ pub use reduce::AxisList;
 pub(super) use reduce::{extreme_methods, reduction_methods};
 pub(super) use scan::scan_methods;
 pub(super) use segment::segment_methods;
+pub(super) use special::special_methods;
 
 /// Methods that panic with a message, each with a `try_` form that returns the error. The library calls these as they stand here; users find
 /// them in [`Fallible`](crate::Fallible), which gets their signatures from the macro `$list`.

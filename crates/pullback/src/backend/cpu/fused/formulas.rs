@@ -149,6 +149,9 @@ macro_rules! method {
             self.map(Function::$P, &[other.id])
         }
     };
+    ($m:ident $P:ident $x:tt special) => {
+        method! { $m $P $x base }
+    };
     ($m:ident $P:ident $x:tt $other:tt) => {};
 }
 

@@ -10,6 +10,7 @@ use crate::kernels::combined::{
 };
 use crate::kernels::cost::Cost;
 use crate::kernels::dispatch::{loop1, loop2, zip_tile};
+use crate::kernels::lane::{Lane, Portable};
 use crate::kernels::map::{Map1, Map2};
 use crate::kernels::math::{Float, pick};
 use crate::ops::{self, Connective, Op, Relation};
@@ -46,6 +47,21 @@ fn three<F: Float, T: Map3>() -> Loops<F> {
 
 fn two<F: Float, M: Map2>() -> Loops<F> {
     Loops::Two { both: loop2::<M, F>, right: loop2_right::<M, F>, left: loop2_left::<M, F> }
+}
+
+/// A loop of calls, which is compiled once and not for each instruction set.
+#[inline(never)]
+fn single1<F: Float, M: Map1>(x: &[F], out: &mut [F]) {
+    out.iter_mut().zip(x).for_each(|(out, &x)| *out = M::value(Lane::<F, Portable>::new(x)).0);
+}
+
+/// The same for two operands.
+#[inline(never)]
+fn single2<F: Float, M: Map2>(a: &[F], b: &[F], out: &mut [F]) {
+    let pairs = a.iter().zip(b);
+    out.iter_mut()
+        .zip(pairs)
+        .for_each(|(out, (&a, &b))| *out = M::value(Lane::<F, Portable>::new(a), Lane::new(b)).0);
 }
 
 /// Loops of a function on plain floats.
@@ -101,10 +117,28 @@ elementwise_table!(slopes);
 
 /// The loops and the cost of a row of the table.
 macro_rules! of_row {
-    (loops $P:ident ($a:ident)) => {
+    (loops $P:ident ($a:ident) special) => {
+        Loops::One(single1::<F, ops::$P>)
+    };
+    (loops $P:ident ($a:ident, $b:ident) special) => {
+        Loops::Two {
+            both: single2::<F, ops::$P>,
+            right: |a, b, out| {
+                a.iter()
+                    .zip(out)
+                    .for_each(|(a, out)| single2::<F, ops::$P>(&[*a], &[b], std::slice::from_mut(out)))
+            },
+            left: |a, b, out| {
+                b.iter()
+                    .zip(out)
+                    .for_each(|(b, out)| single2::<F, ops::$P>(&[a], &[*b], std::slice::from_mut(out)))
+            },
+        }
+    };
+    (loops $P:ident ($a:ident) $value:tt) => {
         Loops::One(loop1::<ops::$P, F>)
     };
-    (loops $P:ident ($a:ident, $b:ident)) => {
+    (loops $P:ident ($a:ident, $b:ident) $value:tt) => {
         two::<F, ops::$P>()
     };
     (work $P:ident ($a:ident)) => {
@@ -153,7 +187,7 @@ macro_rules! functions {
 
             pub fn loops<F: Float>(self) -> Loops<F> {
                 match self {
-                    $(Function::$P => of_row!(loops $P ($($x),+)),)*
+                    $(Function::$P => of_row!(loops $P ($($x),+) $value),)*
                     Function::Equal => plain!(|a, b| truth(a == b)),
                     Function::Unequal => plain!(|a, b| truth(a != b)),
                     Function::Less => plain!(|a, b| truth(a < b)),

@@ -347,6 +347,11 @@ impl Maker {
             },
             Domain::unit => then(self, Tanh.into(), 0.8, 0.0),
             Domain::above_one => then(self, Sigmoid.into(), 1.0, 1.2),
+            Domain::probability => then(self, Sigmoid.into(), 0.8, 0.1),
+            Domain::dividend => then(self, Sigmoid.into(), 0.3, 2.3),
+            Domain::divisor => then(self, Sigmoid.into(), 0.16, 0.92),
+            // Not computed: a rounding more or less could be another order.
+            Domain::order => Some(self.number(1.5, &shape)),
         }
     }
 
