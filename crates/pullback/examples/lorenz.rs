@@ -23,9 +23,9 @@ fn main() {
         let (_, forward) = jvp(end, &start, &Tensor::from([1.0, 0.0, 0.0]));
         let by_adjoint = |(s, p): &(Tensor, Tensor)| ode::adjoint(&solver, lorenz, p, s, 0.0, t).get(0);
         let (gs, gp) = grad(by_adjoint)(&(start.clone(), p.clone()));
-        println!("{t:4.1}   {:22.6e} {:15.6e} {:15.6e}", forward.item(), gs.at([0]), gp.at([1]));
+        println!("{t:4.1}   {:22.6e} {:15.6e} {:15.6e}", forward.item(), gs.item_at([0]), gp.item_at([1]));
         if t <= 8.0 {
-            let near = (forward.item() - gs.at([0])).abs() <= 1e-4 * (1.0 + forward.item().abs());
+            let near = (forward.item() - gs.item_at([0])).abs() <= 1e-4 * (1.0 + forward.item().abs());
             assert!(near, "the two ways agree while the system is still predictable");
         }
     }

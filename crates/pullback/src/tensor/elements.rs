@@ -34,15 +34,15 @@ impl Tensor {
     ///
     /// ```
     /// use pullback::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).at([1, -2]), 3.0);
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).item_at([1, -2]), 3.0);
     /// ```
     #[must_use]
     #[track_caller]
-    pub fn at<const N: usize>(&self, position: [isize; N]) -> f64 {
+    pub fn item_at<const N: usize>(&self, position: [isize; N]) -> f64 {
         if N != self.rank() {
             panic!(
                 "{}",
-                err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("at")
+                err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("item_at")
             );
         }
         position.iter().fold(self.stripped(), |t, &k| t.get(k)).item()

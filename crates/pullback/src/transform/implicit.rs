@@ -59,7 +59,7 @@ pub enum Solver {
 /// let options = Options { solver: krylov, ..Options::default() };
 /// let p = Tensor::from([1.0, 8.0]);
 /// let x = options.root(|p: &Tensor, x: &Tensor| x * x * x - p, &p, &Tensor::ones([2]));
-/// assert!((x.at([1]) - 2.0).abs() < 1e-12);
+/// assert!((x.item_at([1]) - 2.0).abs() < 1e-12);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Options {

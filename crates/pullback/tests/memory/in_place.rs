@@ -15,6 +15,6 @@ fn buffers_that_nobody_else_sees_are_reused() {
         x += 1.0;
         x.slice_assign(k, 0.0);
     }
-    assert_eq!(x.at([0]), 9.0);
+    assert_eq!(x.item_at([0]), 9.0);
     assert!(memory::peak_bytes() < before + 400_000);
 }

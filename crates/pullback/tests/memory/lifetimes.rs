@@ -199,7 +199,7 @@ fn what_no_pullback_reads_is_freed() {
     }
     assert!(buffers(memory::live_bytes() - before) < 1.5, "only y itself is alive");
     y.sum().backward();
-    assert_eq!(x.grad().unwrap().at([0]), 52.0 - 1.0);
+    assert_eq!(x.grad().unwrap().item_at([0]), 52.0 - 1.0);
 }
 
 #[test]

@@ -195,8 +195,8 @@ fn positions_out_of_range() {
     refused(x.try_index_add(0, &Tensor::from([9i64]), &zeros([1, 3])), Index, &["index_add", "index 9"]);
     refused(x.try_cross_entropy(&Tensor::from([0i64, 3])), Index, &["cross_entropy", "label 3"]);
     refused(x.try_slice(AxisRange::from(..).step(0)), ErrorKind::Value, &["slice", "step"]);
-    assert!(message(|| x.at([0])).contains("[2, 3]"));
-    assert!(message(|| x.at([0, 5])).contains("position 5"));
+    assert!(message(|| x.item_at([0])).contains("[2, 3]"));
+    assert!(message(|| x.item_at([0, 5])).contains("position 5"));
     // As in NumPy, the ends of ranges may lie outside.
     assert_eq!(x.slice((.., 2..100)).shape(), [2, 1]);
     assert_eq!(x.slice((.., 5..)).shape(), [2, 0]);

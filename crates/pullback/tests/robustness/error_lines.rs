@@ -228,7 +228,7 @@ fn trees_loops_and_compiled_functions_fail_at_the_users_line() {
         direct!("randint", Tensor::randint(Key::new(1), [1], 3, 3)),
         direct!("bernoulli", Tensor::bernoulli(Key::new(1), [1], 2.0)),
         direct!("slice", x().slice(7)),
-        direct!("at", x().at([0, 0])),
+        direct!("item_at", x().item_at([0, 0])),
         direct!("add", x() + zeros([3])),
         direct!("add_assign", { let mut y = x(); y += zeros([3]); yes() }),
         direct!("slice_assign", { let mut y = x(); y.slice_assign(0, zeros([5])); y }),

@@ -31,7 +31,7 @@ fn a_jacobian_has_the_axes_of_the_output_and_then_of_the_input() {
     let f = |x: &Tensor| x.t().square();
     for j in [jacobian(f)(&x), jacfwd(f)(&x), jacrev(f)(&x)] {
         assert_eq!(j.shape(), [3, 2, 2, 3]);
-        assert_eq!(j.at([2, 1, 1, 2]), 12.0);
+        assert_eq!(j.item_at([2, 1, 1, 2]), 12.0);
         assert_eq!(j.sum().item(), 42.0);
     }
     assert_eq!(jacobian(|x: &Tensor| x.sum())(&x).shape(), [2, 3]);

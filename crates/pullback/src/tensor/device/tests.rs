@@ -60,12 +60,12 @@ fn updates_in_place_stay_on_the_device_and_are_seen_by_nobody_else() {
 #[test]
 fn whoever_reads_elements_fetches_them() {
     let x = on(&Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
-    assert_eq!((x.at([1, 0]), x.sum().item()), (3.0, 10.0));
+    assert_eq!((x.item_at([1, 0]), x.sum().item()), (3.0, 10.0));
     assert_eq!(x.t().to_vec::<f64>(), [1.0, 3.0, 2.0, 4.0]);
     assert_eq!(format!("{x}"), format!("{}", x.to(&Device::cpu())));
     assert!(matches!(x.data(), Data::Placed(_)), "reading moves nothing");
     let one = cond(&x.sum().gt(0.0), |x: &Tensor| x * 2.0, |x: &Tensor| x.clone(), &x);
-    assert_eq!((one.device(), one.at([0, 0])), (Device::simulated(), 2.0));
+    assert_eq!((one.device(), one.item_at([0, 0])), (Device::simulated(), 2.0));
     let file = std::env::temp_dir().join(format!("pullback-device-{}.safetensors", std::process::id()));
     crate::save(&x, &file).unwrap();
     let back: Tensor = crate::load(&Tensor::zeros([2, 2]), &file).unwrap();

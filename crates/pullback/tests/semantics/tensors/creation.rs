@@ -13,7 +13,7 @@ fn from_rust_values() {
     assert_eq!(Tensor::from([[[1.0], [2.0]], [[3.0], [4.0]], [[5.0], [6.0]]]).shape(), [3, 2, 1]);
     assert_eq!(Tensor::from([[[[0i64; 5]; 4]; 3]; 2]).shape(), [2, 3, 4, 5]);
     assert_eq!(Tensor::from(vec![vec![1.0, 2.0], vec![3.0, 4.0]]).to_vec::<f64>(), [1.0, 2.0, 3.0, 4.0]);
-    assert_eq!(Tensor::from_slice(&[1, 2, 3, 4], [2, 2]).at([1, 0]), 3.0);
+    assert_eq!(Tensor::from_slice(&[1, 2, 3, 4], [2, 2]).item_at([1, 0]), 3.0);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn in_row_major_order_whatever_the_rank() {
 fn by_pattern() {
     assert_eq!(Tensor::full([2], 7i64).to_vec::<i64>(), [7, 7]);
     assert_eq!(Tensor::eye(3).sum_axes(0).to_vec::<f64>(), [1.0; 3]);
-    assert_eq!(Tensor::eye(3).at([1, 1]), 1.0);
+    assert_eq!(Tensor::eye(3).item_at([1, 1]), 1.0);
     assert_eq!(Tensor::arange(5, -5, -4).to_vec::<i32>(), [5, 1, -3]);
     assert_eq!(Tensor::arange(0.0, 1.0, 0.3).numel(), 4);
     assert!(Tensor::arange(3, 3, 1).to_vec::<i32>().is_empty());

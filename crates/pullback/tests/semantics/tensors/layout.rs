@@ -138,9 +138,9 @@ fn vectors_and_batches_in_products() {
     assert_eq!(a.matmul(&v).to_vec::<f64>(), [8.0, 26.0]);
     assert_eq!(v.matmul(&a.t()).to_vec::<f64>(), [8.0, 26.0]);
     assert_eq!(v.dot(&v).item(), 14.0);
-    assert_eq!(v.outer(&v).at([2, 1]), 6.0);
+    assert_eq!(v.outer(&v).item_at([2, 1]), 6.0);
     let batch = Tensor::ones([4, 1, 2, 3]).matmul(&Tensor::ones([5, 3, 6]));
-    assert_eq!((batch.shape(), batch.at([3, 4, 1, 5])), (&[4, 5, 2, 6][..], 3.0));
+    assert_eq!((batch.shape(), batch.item_at([3, 4, 1, 5])), (&[4, 5, 2, 6][..], 3.0));
     assert_eq!(Tensor::from([[1, 2], [3, 4]]).matmul(&Tensor::from([1, 1])).to_vec::<i32>(), [3, 7]);
 }
 
@@ -150,7 +150,7 @@ fn repeated_numbers_are_reduced_at_once() {
     let x = Tensor::full([1 << 30, 1 << 10], 0.5f32);
     assert_eq!(x.sum().item(), 0.5 * 2f64.powi(40));
     assert_eq!((x.max().item(), x.min_axes(0).shape()), (0.5, &[1 << 10][..]));
-    assert_eq!(x.mean_axes(1).at([7]), 0.5);
+    assert_eq!(x.mean_axes(1).item_at([7]), 0.5);
     assert_eq!(Tensor::full([0, 3], f64::INFINITY).sum_axes(0).to_vec::<f64>(), [0.0; 3]);
     let dense = Tensor::from([3.0, 3.0, 3.0]);
     assert_eq!(dense.sum().item(), Tensor::full([3], 3.0).sum().item());
