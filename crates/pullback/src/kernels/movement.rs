@@ -1,6 +1,7 @@
 //! Elements from one place to another: copies between strided arrays.
 
 pub(crate) mod index;
+pub(crate) mod put;
 mod transpose;
 
 use super::parallel;

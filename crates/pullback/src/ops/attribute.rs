@@ -3,6 +3,7 @@
 use super::{Accumulation, BitOperation, Connective, Relation, SliceSpec};
 use crate::DType;
 use crate::error::{Result, err};
+use crate::kernels::movement::put::PutRule;
 use crate::shape::{Axes, Shape};
 use std::fmt;
 
@@ -112,6 +113,7 @@ words! {
     Relation: "eq" = Relation::Eq, "ne" = Relation::Ne, "lt" = Relation::Lt, "le" = Relation::Le, "gt" = Relation::Gt, "ge" = Relation::Ge;
     BitOperation: "and" = BitOperation::And, "or" = BitOperation::Or, "xor" = BitOperation::Xor, "left" = BitOperation::Left,
         "right" = BitOperation::Right;
+    PutRule: "set" = PutRule::Set, "mul" = PutRule::Mul, "max" = PutRule::Max, "min" = PutRule::Min;
     Connective: "and" = Connective::And, "or" = Connective::Or, "xor" = Connective::Xor;
     Accumulation: "sum" = Accumulation::Sum, "product" = Accumulation::Product, "logsumexp" = Accumulation::LogSumExp;
     DType: "bool" = DType::Bool, "u8" = DType::U8, "i32" = DType::I32, "i64" = DType::I64, "f16" = DType::F16,

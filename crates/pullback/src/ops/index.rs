@@ -34,11 +34,11 @@ macro_rules! add_at {
     }};
 }
 
-fn out_of_range(e: at::OutOfRange, n: usize) -> Error {
+pub(super) fn out_of_range(e: at::OutOfRange, n: usize) -> Error {
     err!(Index, "index {} (at position {}) is out of range for an axis of length {n}", e.value, e.position)
 }
 
-fn check_index(index: Arg) -> Result<()> {
+pub(super) fn check_index(index: Arg) -> Result<()> {
     match index.dtype {
         DType::I64 => Ok(()),
         other => Err(err!(DType, "indices must be i64, got {other}; use .cast(DType::I64)")),
@@ -60,7 +60,7 @@ fn check_inside(x: Arg, index: Arg, axis: usize) -> Result<()> {
 }
 
 /// The shape of whole slices picked along an axis by a 1-d index.
-fn check_slices(x: Arg, index: Arg, axis: usize) -> Result<Shape> {
+pub(super) fn check_slices(x: Arg, index: Arg, axis: usize) -> Result<Shape> {
     if axis >= x.shape.len() || index.shape.len() != 1 {
         return Err(err!(
             Shape,
@@ -73,7 +73,7 @@ fn check_slices(x: Arg, index: Arg, axis: usize) -> Result<Shape> {
 }
 
 /// `[n, .., len, ..]` as `[.., n * len, ..]`: the lanes one after the other along what is axis `axis` of each.
-fn lanes_into_axis(t: &Tensor, axis: usize) -> Tensor {
+pub(super) fn lanes_into_axis(t: &Tensor, axis: usize) -> Tensor {
     let order = (1..=axis).chain([0]).chain(axis + 1..t.rank()).collect();
     let mut shape = t.node().shape.without(&[0]).to_vec();
     shape[axis] *= t.shape()[0];
@@ -81,7 +81,7 @@ fn lanes_into_axis(t: &Tensor, axis: usize) -> Tensor {
 }
 
 /// `[.., n * len, ..]` as `[n, .., len, ..]`: the inverse of [`lanes_into_axis`].
-fn lanes_from_axis(t: &Tensor, axis: usize, n: usize, len: usize) -> Tensor {
+pub(super) fn lanes_from_axis(t: &Tensor, axis: usize, n: usize, len: usize) -> Tensor {
     let mut shape = t.node().shape.inserted(axis, n).to_vec();
     shape[axis + 1] = len;
     let order = std::iter::once(axis).chain((0..shape.len()).filter(|&k| k != axis)).collect();
@@ -97,6 +97,15 @@ fn one_for_each(index: &Tensor, axis: usize, shape: &Shape) -> Tensor {
         std::iter::once(n).chain(axes).collect()
     };
     index.reshape_to(&along(&|_| 1)).broadcast_to(along(&|k| shape[k]))
+}
+
+/// Positions `[n, m]` in each of `n` lanes, on an axis of length `len`, as positions on the axes of all lanes one after the other. Every one of
+/// them is checked against its own lane.
+pub(super) fn in_lanes(index: &Tensor, len: usize) -> Result<Tensor> {
+    let (n, m) = (index.shape()[0], index.shape()[1]);
+    let lanes = Tensor::arange(0, n as i64, 1).beside(index)?.reshape([n, 1]).broadcast_to([n, m]);
+    let flat = bind(FlatIndex { shape: [n, len].into() }, &[&lanes, index])?;
+    Ok(flat.reshape_to(&(n * m).into()))
 }
 
 /// `y[.., j, ..] = x[.., index[.., j, ..], ..]` along an axis.
@@ -202,7 +211,10 @@ impl Primitive for ScatterAdd {
 }
 
 fn check_source(x: &[Arg], expected: &Shape) -> Result<Aval> {
-    if x[2].shape != expected || x[2].dtype != x[0].dtype || x[0].dtype == DType::Bool {
+    if x[0].dtype == DType::Bool {
+        return Err(err!(DType, "truth values are not added; cast them to numbers first"));
+    }
+    if x[2].shape != expected || x[2].dtype != x[0].dtype {
         return Err(err!(
             Shape,
             "what is added must be {} {expected:?}, got {} {:?}",
@@ -256,6 +268,13 @@ impl Primitive for IndexSelect {
             (true, false) => bind(IndexSelect { axis: self.axis + 1 }, &[&from.value, &index.value]),
             (false, _) => bind(*self, &[&from.value, &index.value.flatten()])
                 .map(|y| lanes_from_axis(&y, self.axis, n, index.value.shape()[1])),
+            // Whole rows are moved.
+            (true, true) if self.axis == 0 => {
+                let (len, m) = (from.value.shape()[1], index.value.shape()[1]);
+                let rows = in_lanes(&index.value, len)
+                    .and_then(|flat| bind(*self, &[&lanes_into_axis(&from.value, 0), &flat]));
+                rows.map(|y| lanes_from_axis(&y, 0, n, m))
+            }
             (true, true) => {
                 let like = from.value.node().shape.without(&[0]);
                 let index = one_for_each(&index.value, self.axis, &like);
@@ -312,6 +331,11 @@ impl Primitive for IndexAdd {
             let (index, axis) = (&x[1], self.axis + 1);
             if !index.mapped {
                 return bind(IndexAdd { axis }, &[&to, &index.value, &src]);
+            }
+            if self.axis == 0 {
+                let (len, flat) = (to.shape()[1], in_lanes(&index.value, to.shape()[1])?);
+                let [to, src] = [&to, &src].map(|t| lanes_into_axis(t, 0));
+                return bind(*self, &[&to, &flat, &src]).map(|y| lanes_from_axis(&y, 0, n, len));
             }
             let index = one_for_each(&index.value, self.axis, &to.node().shape.without(&[0]));
             bind(ScatterAdd { axis }, &[&to, &index, &src])

@@ -15,6 +15,7 @@ mod elementwise;
 mod incomplete;
 mod index;
 mod index_map;
+mod index_put;
 mod layout;
 mod logic;
 mod norm;
@@ -28,6 +29,7 @@ mod scan;
 mod segment;
 mod slice;
 mod softmax;
+mod windows;
 
 #[cfg(test)]
 mod conformance;
@@ -36,8 +38,9 @@ mod fault;
 
 pub(crate) use {
     attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, dot::*,
-    elementwise::*, incomplete::*, index::*, index_map::*, layout::*, logic::*, norm::*, order::*, pool::*,
-    random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
+    elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*, logic::*, norm::*,
+    order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
+    windows::*,
 };
 
 use crate::DType;
@@ -127,7 +130,7 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         None
     }
 
-    /// Whether it only moves elements, and how.
+    /// Whether it only moves elements, and how. A view whose axes have no [maps](Primitive::axis_map) has the same elements in the same order.
     fn movement(&self) -> Option<Movement> {
         Self::VIEW.then_some(Movement::View)
     }
@@ -378,7 +381,8 @@ elementwise_table! { primitives {
     GammaInc { upper, order }, BetaInc { by_a, by_b },
     Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
     Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },
-    Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis },
+    Gather { axis }, ScatterAdd { axis }, IndexSelect { axis }, IndexAdd { axis }, IndexPut { axis, rule }, FlatIndex { shape }, Earlier { n },
+    Windows { axis, size, step },
     Cumulative { axis, of, reverse }, LinearScan { axis, reverse }, CumExtreme { axis, largest },
     ArgSort { axis, descending }, TopK { axis, k, largest }, SearchSorted { right }, SegmentExtreme { segments, largest },
     Convolve { window, groups }, ConvolveInput { window, groups, extent }, ConvolveKernel { window, groups, extent }, PoolArgMax { size, window },

@@ -14,6 +14,8 @@ pub(crate) enum Draw {
     Index(usize, Shape),
     /// Truth values.
     Mask(Shape),
+    /// Whole numbers of a float type, no two of them equal: far from ties with each other, and with a fractional domain.
+    Distinct(Shape),
 }
 
 impl Draw {
@@ -28,6 +30,10 @@ impl Draw {
         match self {
             Draw::Index(n, shape) => Tensor::randint(key, shape, 0, *n as i64),
             Draw::Mask(shape) => Tensor::bernoulli(key, shape, 0.5),
+            Draw::Distinct(shape) => {
+                let n = shape.numel();
+                (Tensor::permutation(key, n).cast(dtype) - (n / 2) as f64).reshape(shape)
+            }
             Draw::Float(domain, shape) => {
                 let u = Tensor::uniform(size, shape, DType::F64);
                 let x = match domain {

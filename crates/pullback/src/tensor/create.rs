@@ -164,15 +164,21 @@ makers! { $ create_makers;
     /// Ones, of type f64; [`DType::ones`] makes others.
     ones try_ones(shape: impl Into<Shape>) { Tensor::try_full(shape, 1.0) }
 
-    /// The identity matrix of `n` rows, f64.
+    /// The identity matrix of `n` rows, or of `[n, m]` rows and columns with ones on the main diagonal; f64.
     ///
     /// ```
     /// use pullback::prelude::*;
     /// assert_eq!(Tensor::eye(2).to_vec::<f64>(), [1.0, 0.0, 0.0, 1.0]);
+    /// assert_eq!(Tensor::eye([1, 3]).to_vec::<f64>(), [1.0, 0.0, 0.0]);
     /// ```
-    eye try_eye(n: usize) {
-        let step = n.saturating_add(1);
-        Tensor::generated([n, n].into(), |k| (k % step == 0) as u8 as f64).within("eye")
+    eye try_eye(shape: impl Into<Shape>) {
+        let shape = shape.into();
+        let (n, m) = match shape[..] {
+            [n] => (n, n),
+            [n, m] => (n, m),
+            _ => return Err(err!(Shape, "a matrix has rows and columns, got shape {shape:?}")).within("eye"),
+        };
+        Tensor::generated([n, m].into(), |k| (k / m == k % m) as u8 as f64).within("eye")
     }
 
     /// The numbers `start`, `start + step`, .. below `end` (above it, if the step is negative).

@@ -269,6 +269,16 @@ impl Tensor {
         }
     }
 
+    /// Numbers that an operation needs beside a value: on its device, unless it is everywhere, or nobody knows yet where it will be.
+    pub(crate) fn beside(&self, x: &Tensor) -> Result<Tensor> {
+        match x.data() {
+            Data::Dual(d) => self.beside(&d.primal),
+            Data::Mapped(m) => self.beside(&m.value),
+            Data::Traced(_) | Data::Splat(_) => Ok(self.clone()),
+            _ => self.try_to(&x.device()),
+        }
+    }
+
     /// Whether the elements are one value that can be read, perhaps after it is fetched.
     pub(crate) fn is_known(&self) -> bool {
         match self.data() {

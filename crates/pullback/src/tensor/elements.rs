@@ -30,7 +30,7 @@ impl Tensor {
         self.host().map(|t| first(t.value())).map_err(|e| e.in_op("item"))
     }
 
-    /// The element at a position, as f64; negative numbers count from the end.
+    /// The element at a position, as f64; negative numbers count from the end. ([`at`](Tensor::at) names elements to be replaced.)
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -42,7 +42,8 @@ impl Tensor {
         if N != self.rank() {
             panic!(
                 "{}",
-                err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape()).in_op("item_at")
+                err!(Index, "a position of {N} numbers does not fit shape {:?}", self.shape())
+                    .in_op("item_at")
             );
         }
         position.iter().fold(self.stripped(), |t, &k| t.get(k)).item()

@@ -89,6 +89,10 @@ macro_rules! all_methods {
         reduction_methods! { $emit }
         extreme_methods! { $emit }
         layout_methods! { $emit }
+        arrange_methods! { $emit }
+        pad_methods! { $emit }
+        diagonal_methods! { $emit }
+        window_methods! { $emit }
         product_methods! { $emit }
         norm_methods! { $emit }
         loss_methods! { $emit }
@@ -99,6 +103,8 @@ macro_rules! all_methods {
         convolution_methods! { $emit }
         pooling_methods! { $emit }
         interpolation_methods! { $emit }
+        scatter_methods! { $emit }
+        $emit! { index try_index<'a>(&self, items: impl IntoIndex<'a>) -> Tensor }
         $emit! { from_slice try_from_slice<T>(elements: &[T], shape: impl Into<Shape>) }
         $emit! { slice try_slice(&self, ranges: impl IntoRanges) -> Tensor }
         $emit! { get try_get(&self, at: isize) -> Tensor }
@@ -140,6 +146,18 @@ pub trait Fallible: Sized {
     #[track_caller]
     fn try_stack<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor>;
 
+    /// [`hstack`](Tensor::hstack), with bad arguments as an error.
+    #[track_caller]
+    fn try_hstack<T: AsRef<Tensor>>(parts: &[T]) -> Result<Tensor>;
+
+    /// [`vstack`](Tensor::vstack), with bad arguments as an error.
+    #[track_caller]
+    fn try_vstack<T: AsRef<Tensor>>(parts: &[T]) -> Result<Tensor>;
+
+    /// [`meshgrid`](Tensor::meshgrid), with bad arguments as an error.
+    #[track_caller]
+    fn try_meshgrid<T: AsRef<Tensor>>(axes: &[T]) -> Result<Vec<Tensor>>;
+
     /// [`to_vec`](Tensor::to_vec), with an error where there is no value to read, or no memory for its elements.
     #[track_caller]
     fn try_to_vec<T: Element>(&self) -> Result<Vec<T>>;
@@ -177,6 +195,21 @@ impl Fallible for Tensor {
     #[track_caller]
     fn try_stack<T: AsRef<Tensor>>(parts: &[T], at: isize) -> Result<Tensor> {
         Tensor::try_stack(parts, at)
+    }
+
+    #[track_caller]
+    fn try_hstack<T: AsRef<Tensor>>(parts: &[T]) -> Result<Tensor> {
+        Tensor::try_hstack(parts)
+    }
+
+    #[track_caller]
+    fn try_vstack<T: AsRef<Tensor>>(parts: &[T]) -> Result<Tensor> {
+        Tensor::try_vstack(parts)
+    }
+
+    #[track_caller]
+    fn try_meshgrid<T: AsRef<Tensor>>(axes: &[T]) -> Result<Vec<Tensor>> {
+        Tensor::try_meshgrid(axes)
     }
 
     #[track_caller]

@@ -13,6 +13,7 @@ mod einsum;
 mod elements;
 mod fallible;
 mod in_place;
+mod indexing;
 mod methods;
 mod node;
 mod operand;
@@ -29,8 +30,9 @@ pub(crate) use device::{Accelerator, Elements, common_device};
 pub use device::{Device, with_device};
 pub use einsum::{einsum, try_einsum};
 pub use fallible::Fallible;
+pub use indexing::{Ellipsis, IndexItem, IntoIndex, Selected};
 pub use methods::{
-    AxisList, Between, Conv, CrossEntropy, Interpolation, Lengths, Norm, Padding, PerAxis, Pool,
+    AxisList, Between, Conv, CrossEntropy, Interpolation, Lengths, Norm, Pad, Padding, PerAxis, Pool,
 };
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;

@@ -1,7 +1,6 @@
 //! Slices by ranges, steps, positions and new axes.
 
-use super::methods::whole;
-use super::operand::check_dtypes;
+use super::methods::{update_like, whole};
 use super::{Operand, Tensor, bind};
 use crate::error::{Error, Result, err, or_panic};
 use crate::location::caller;
@@ -47,7 +46,7 @@ impl AxisRange {
     }
 
     /// Start, step and count on an axis of length `n`.
-    fn resolve(self, n: usize) -> Result<(usize, isize, usize)> {
+    pub(super) fn resolve(self, n: usize) -> Result<(usize, isize, usize)> {
         let AxisRange::Range { start, end, step } = self else { unreachable!("only ranges are resolved") };
         if step == 0 {
             return Err(err!(Value, "the step of a slice cannot be 0"));
@@ -154,7 +153,7 @@ fn plan(x: &Tensor, ranges: Vec<AxisRange>) -> Result<(SliceSpec, Shape)> {
     Ok((region, shape.into()))
 }
 
-fn position(at: isize, n: usize) -> Result<usize> {
+pub(super) fn position(at: isize, n: usize) -> Result<usize> {
     let k = if at < 0 { at.saturating_add(n as isize) } else { at };
     if k >= 0 && (k as usize) < n {
         Ok(k as usize)
@@ -226,15 +225,7 @@ impl Tensor {
         let location = caller();
         let named = |e: Error| e.in_op("slice_assign").at(location);
         let (region, shape) = plan(self, ranges.ranges()).map_err(named)?;
-        let part = match part.into() {
-            Operand::Number(v) => {
-                let scalar = Tensor::zeros_of(self.dtype(), Shape::default());
-                Operand::Number(v).tensor_like(&scalar).map_err(named)?
-            }
-            other => other.into_tensor(),
-        };
-        check_dtypes(self, &part, self.dtype()).map_err(named)?;
-        let part = part.try_cast(self.dtype())?.try_broadcast_to(shape).map_err(named)?;
+        let part = update_like(self, part.into(), &shape).map_err(named)?;
         let taken: Shape = region.axes.iter().map(|a| a.2).collect();
         let part = part.try_reshape(&taken)?;
         let op = SliceAssign { region };

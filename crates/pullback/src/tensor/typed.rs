@@ -62,11 +62,11 @@ impl DType {
         or_panic(filled(self, v.into(), shape.into()).within("full"))
     }
 
-    /// The identity matrix of `n` rows, of this type.
+    /// The identity matrix of this type: [`Tensor::eye`].
     #[must_use]
     #[track_caller]
-    pub fn eye(self, n: usize) -> Tensor {
-        Tensor::eye(n).cast(self)
+    pub fn eye(self, shape: impl Into<Shape>) -> Tensor {
+        Tensor::eye(shape).cast(self)
     }
 
     /// `n` numbers of this type from `start` to `end`, both included, at equal distances.

@@ -3,6 +3,7 @@
 
 mod convolution;
 mod fused;
+mod indexing;
 mod order;
 mod recorded;
 mod softmax;

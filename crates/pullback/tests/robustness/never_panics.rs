@@ -1,7 +1,10 @@
 //! A `try_` form returns an error and never panics, whatever it is given: every one of them is called with hostile arguments.
 
 use pullback::scalar::{Function, Real};
-use pullback::{AxisRange, CustomOp, Device, NewAxis, prelude::*, try_custom_op, try_grad_of, try_trace};
+use pullback::{
+    AxisRange, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, prelude::*, try_custom_op, try_grad_of,
+    try_trace,
+};
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -94,6 +97,19 @@ impl Draw {
             4 => AxisRange::from(a..=b),
             _ => AxisRange::from(a..b).step(self.0.pick(&[isize::MIN, -2, -1, 0, 1, 2, isize::MAX])),
         }
+    }
+
+    fn pad(&mut self) -> Pad {
+        self.0.pick(&[Pad::Constant(1.5), Pad::Reflect, Pad::Symmetric, Pad::Edge, Pad::Wrap])
+    }
+
+    fn items(&mut self) -> Vec<IndexItem<'static>> {
+        self.some(4, |d| match d.0.roll(4) {
+            0 => d.tensor().into(),
+            1 => Tensor::from(d.some(3, |d| d.0.roll(3) as i64)).into(),
+            2 if d.0.roll(3) == 0 => Ellipsis.into(),
+            _ => d.range().into(),
+        })
     }
 
     /// A tensor that takes no time to work through.
@@ -200,6 +216,27 @@ fn cheap() -> Vec<Call> {
         try_broadcast_to = |x, d| x.try_broadcast_to(d.lens());
         try_pad = |x, d| x.try_pad(&d.some(3, |d| (d.len(), d.len())), d.number());
         try_pad = |x, d| x.try_pad(&x.shape().iter().map(|_| (d.len(), d.len())).collect::<Vec<_>>(), d.number());
+        try_pad = |x, d| x.try_pad(&x.shape().iter().map(|_| (d.0.roll(5), d.0.roll(5))).collect::<Vec<_>>(), d.pad());
+        try_pad = |x, d| x.try_pad(&x.shape().iter().map(|_| (d.len(), d.len())).collect::<Vec<_>>(), d.pad());
+        try_flip = |x, d| x.try_flip(&d.axes()[..]);
+        try_flatten_axes = |x, d| x.try_flatten_axes(d.axis(), d.axis());
+        try_swap_axes = |x, d| x.try_swap_axes(d.axis(), d.axis());
+        try_move_axis = |x, d| x.try_move_axis(&d.axes()[..], &d.axes()[..]);
+        try_roll = |x, d| x.try_roll(d.axis(), d.axis());
+        try_tile = |x, d| x.try_tile(&d.lens());
+        try_repeat_interleave = |x, d| x.try_repeat_interleave(d.lens(), d.axis());
+        try_repeat_interleave = |x, d| x.try_repeat_interleave(d.len(), d.axis());
+        try_at_least = |x, d| x.try_at_least(d.len());
+        try_rot90 = |x, d| x.try_rot90(d.axis(), d.axis(), d.axis());
+        try_hstack = |x, d| Tensor::try_hstack(&[std::slice::from_ref(x), &d.some(3, Draw::tensor)[..]].concat());
+        try_vstack = |x, d| Tensor::try_vstack(&[std::slice::from_ref(x), &d.some(3, Draw::tensor)[..]].concat());
+        try_meshgrid = |x, d| Tensor::try_meshgrid(&[std::slice::from_ref(x), &d.some(3, Draw::any)[..]].concat());
+        try_diagonal = |x, d| x.try_diagonal(d.axis(), d.axis(), d.axis());
+        try_diag_embed = |x, d| x.try_diag_embed(d.axis());
+        try_diag = |x, d| x.try_diag(d.axis());
+        try_tril = |x, d| x.try_tril(d.axis());
+        try_triu = |x, d| x.try_triu(d.axis());
+        try_unfold = |x, d| x.try_unfold(d.axis(), d.len(), d.len());
         try_repeat = |x, d| x.try_repeat(&d.lens());
         try_repeat = |x, d| x.try_repeat(&x.shape().iter().map(|_| d.len()).collect::<Vec<_>>());
         try_split = |x, d| x.try_split(&d.lens(), d.axis());
@@ -217,6 +254,7 @@ fn cheap() -> Vec<Call> {
         try_zeros = |_x, d| Tensor::try_zeros(d.lens());
         try_ones = |_x, d| Tensor::try_ones(d.lens());
         try_eye = |_x, d| Tensor::try_eye(d.len());
+        try_eye = |_x, d| Tensor::try_eye(d.lens());
         try_arange = |_x, d| Tensor::try_arange(d.number() * 1e16, d.number() * 1e16, d.0.pick(&[1.0, 0.0, -1.0, f64::NAN]));
         try_arange = |_x, d| Tensor::try_arange(i64::MAX - d.0.roll(2000) as i64, i64::MAX, 1 + d.0.roll(3) as i64);
         try_arange = |_x, d| Tensor::try_arange(d.integer() / 2 * 2, d.integer(), d.0.pick(&[0, i64::MIN, i64::MAX, i64::MAX / 3]));
@@ -245,12 +283,29 @@ fn thorough() -> Vec<Call> {
             (&d.axes()[..]) d;
         (try_sum_axes try_max_axes try_logsumexp_axes try_std_axes try_argmax try_argmin try_softmax try_log_softmax)(d.axis()) d;
         (try_matmul try_dot try_cross_entropy try_backward_with)(&d.tensor()) d;
-        (try_gather try_index_select)(d.axis(), &d.tensor()) d;
+        (try_gather try_index_select try_take try_take_along_axis try_compress)(d.axis(), &d.tensor()) d;
+        (try_scatter try_scatter_mul try_scatter_max try_scatter_min)(d.axis(), &d.tensor(), &d.tensor()) d;
+        (try_embedding try_masked_select)(&d.tensor()) d;
+        (try_nonzero)() _d;
+        (try_unbind)(d.axis()) d;
         (try_scatter_add try_index_add)(d.axis(), &d.tensor(), &d.tensor()) d;
     };
     all.extend(calls! {
         try_gather = |x, d| x.try_gather(d.axis(), &Tensor::from(d.some(3, Draw::integer)));
         try_index_select = |x, d| x.try_index_select(d.axis(), &Tensor::from(d.some(3, Draw::integer)));
+        try_scatter = |x, d| x.try_scatter(d.axis(), &x.try_cast(DType::I64)?, d.number());
+        try_put = |x, d| x.try_put(&d.tensor(), &d.tensor());
+        try_one_hot = |_x, d| d.tensor().try_one_hot(d.len(), d.dtype());
+        try_chunk = |x, d| x.try_chunk(d.len(), d.axis());
+        try_fold = |x, d| x.try_fold(d.axis(), d.len(), d.len());
+        try_fold = |x, d| x.try_fold(d.axis(), 1, 5);
+        try_index = |x, d| x.try_index(d.items());
+        try_set = |x, d| x.at(d.items()).try_set(&d.tensor());
+        try_set = |x, d| x.at(d.items()).try_set(d.number());
+        try_add = |x, d| x.at(d.items()).try_add(&d.tensor());
+        try_mul = |x, d| x.at(d.items()).try_mul(d.number());
+        try_max = |x, d| x.at(d.items()).try_max(&d.tensor());
+        try_min = |x, d| x.at(d.items()).try_min(d.number());
         try_matmul = |x, d| x.try_matmul(&d.tensor().try_broadcast_to([3, 2])?);
         try_backward = |x, _d| x.try_square()?.try_sum()?.try_backward();
         try_grad_of = |x, d| try_grad_of(&x.try_mul(2)?.try_sum()?, &[x, &d.tensor()]);

@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 use std::ops::Add;
 
 /// Elements a thread should have before another one is worth waking.
-const GRAIN: usize = 1 << 15;
+pub(super) const GRAIN: usize = 1 << 15;
 
 /// An index that is outside its axis: where it stands in the index array (row-major), and what it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,7 +15,7 @@ fn named(op: &'static str, at: isize, x: &Tensor) -> Result<usize> {
 
 /// Positions of any integer type, as the operations take them.
 #[track_caller]
-pub(super) fn positions(index: &Tensor) -> Result<Cow<'_, Tensor>> {
+pub(in crate::tensor) fn positions(index: &Tensor) -> Result<Cow<'_, Tensor>> {
     if matches!(index.dtype(), DType::I32 | DType::U8) {
         return index.try_cast(DType::I64).map(Cow::Owned);
     }
@@ -24,7 +24,7 @@ pub(super) fn positions(index: &Tensor) -> Result<Cow<'_, Tensor>> {
 
 methods! { $ index_methods;
     /// For each element of `index`, the element of this at that position along the axis, the other positions being equal.
-    /// `index` holds integers, and has the same rank.
+    /// `index` holds integers, and has the same rank; [`take_along_axis`](Tensor::take_along_axis) broadcasts it.
     ///
     /// ```
     /// use pullback::prelude::*;
@@ -62,5 +62,13 @@ methods! { $ index_methods;
     /// This with slice `j` of `src` added to slice `index[j]`.
     index_add try_index_add(&self, at: isize, index: &Tensor, src: &Tensor) -> Tensor {
         bind(IndexAdd { axis: named("index_add", at, self)? }, &[self, &*positions(index)?, src])
+    }
+}
+
+impl Tensor {
+    /// [`IndexPut`] for rules, whose arguments the forward pass has checked.
+    #[track_caller]
+    pub(crate) fn index_put(&self, op: IndexPut, index: &Tensor, src: &Tensor) -> Tensor {
+        or_panic(bind(op, &[self, index, src]))
     }
 }

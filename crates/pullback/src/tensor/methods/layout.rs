@@ -113,37 +113,6 @@ methods! { $ layout_methods;
         bind(Broadcast { to }, &[self])
     }
 
-    /// In reverse order along the given axis; copies nothing.
-    flip try_flip(&self, at: isize) -> Tensor {
-        let k = axis(at, self.rank()).within("flip")?;
-        let mut region = whole(self.shape());
-        let n = self.shape()[k];
-        region.axes[k] = (n.saturating_sub(1), -1, n);
-        bind(Slice { region }, &[self])
-    }
-
-    /// With `before` and `after` more elements of the given value at the ends of each axis.
-    ///
-    /// ```
-    /// use pullback::prelude::*;
-    /// let x = Tensor::from([1.0, 2.0]);
-    /// assert_eq!(x.pad(&[(1, 2)], 0.0).to_vec::<f64>(), [0.0, 1.0, 2.0, 0.0, 0.0]);
-    /// ```
-    pad try_pad(&self, widths: &[(usize, usize)], value: f64) -> Tensor {
-        let at_line = caller();
-        let fail = |e: crate::Error| e.in_op("pad").at(at_line);
-        if widths.len() != self.rank() {
-            return Err(fail(err!(Shape, "one pair of widths for each axis: got {} for shape {:?}", widths.len(), self.shape())));
-        }
-        let long = |(&n, &(a, b)): (&usize, &(usize, usize))| n.checked_add(a)?.checked_add(b);
-        let shape: Option<Shape> = self.shape().iter().zip(widths).map(long).collect();
-        let shape = shape.ok_or_else(|| fail(err!(Shape, "the padded shape overflows")))?;
-        shape.checked_len().map_err(fail)?;
-        let axes = self.shape().iter().zip(widths).map(|(&n, &(a, _))| (a, 1, n)).collect();
-        let base = Tensor::full_of(value.into(), self.dtype(), shape);
-        bind(SliceAssign { region: SliceSpec { axes } }, &[&base, self]).map_err(fail)
-    }
-
     /// The whole tensor repeated so many times along each axis.
     ///
     /// ```

@@ -1,6 +1,8 @@
 //! The methods of tensors: broadcasting, promotion, axes and defaults live here, the operations know none of them.
 
+mod arrange;
 mod convolution;
+mod diagonal;
 mod elementwise;
 mod index;
 mod interpolation;
@@ -8,18 +10,23 @@ mod layout;
 mod loss;
 mod norm;
 mod order;
+mod pad;
 mod pooling;
 mod product;
 mod reduce;
 mod scan;
+mod scatter;
 mod segment;
 mod special;
+mod window;
 
+pub(super) use arrange::{arrange_methods, composed};
 pub(super) use convolution::convolution_methods;
 pub use convolution::{Conv, Padding, PerAxis};
+pub(super) use diagonal::diagonal_methods;
 pub(crate) use elementwise::binary;
 pub(super) use elementwise::choice_methods;
-pub(super) use index::index_methods;
+pub(super) use index::{index_methods, positions};
 pub use interpolation::Interpolation;
 pub(super) use interpolation::interpolation_methods;
 pub use layout::Lengths;
@@ -31,14 +38,18 @@ pub use norm::Norm;
 pub(super) use norm::norm_methods;
 pub use order::Between;
 pub(super) use order::order_methods;
+pub use pad::Pad;
+pub(super) use pad::pad_methods;
 pub use pooling::Pool;
 pub(super) use pooling::pooling_methods;
 pub(super) use product::product_methods;
 pub use reduce::AxisList;
 pub(super) use reduce::{extreme_methods, reduction_methods};
 pub(super) use scan::scan_methods;
+pub(super) use scatter::{mask_positions, scatter_methods, update_like};
 pub(super) use segment::segment_methods;
 pub(super) use special::special_methods;
+pub(super) use window::window_methods;
 
 /// Methods that panic with a message, each with a `try_` form that returns the error. The library calls these as they stand here; users find
 /// them in [`Fallible`](crate::Fallible), which gets their signatures from the macro `$list`.

@@ -11,7 +11,7 @@ use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
 /// One axis or several; negative ones count from the end.
-pub struct AxisList(SmallVec<[isize; 4]>);
+pub struct AxisList(pub(super) SmallVec<[isize; 4]>);
 
 impl AxisList {
     /// Distinct axes, counted from the first, in the order in which they were named.

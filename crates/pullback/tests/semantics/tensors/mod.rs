@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use pullback::{AxisRange, NewAxis, prelude::*};
 
 mod creation;
+mod indexing;
 mod layout;
 mod printing;
 mod random;

@@ -116,6 +116,7 @@ fn every_operation_alone_has_the_same_bits() {
                 let redraw = |(k, d): (usize, &Draw)| match d {
                     Draw::Float(domain, _) => Draw::new(*domain, &[n]).tensor(Key::new(k as u64), dtype),
                     Draw::Mask(_) => Draw::Mask([n].into()).tensor(Key::new(k as u64), dtype),
+                    Draw::Distinct(_) => Draw::Distinct([n].into()).tensor(Key::new(k as u64), dtype),
                     Draw::Index(..) => Tensor::zeros([n]),
                 };
                 let x: Vec<Tensor> = sample.inputs.iter().enumerate().map(redraw).collect();

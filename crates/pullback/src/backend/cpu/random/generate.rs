@@ -86,12 +86,13 @@ impl Program {
 /// A tensor in one of several layouts: row-major, transposed, every second element of a larger one, run backward, repeated.
 fn arranged(dice: &mut Dice, draw: &Draw, key: Key, dtype: DType) -> Tensor {
     let shape: Vec<usize> = match draw {
-        Draw::Float(_, s) | Draw::Index(_, s) | Draw::Mask(s) => s.to_vec(),
+        Draw::Float(_, s) | Draw::Index(_, s) | Draw::Mask(s) | Draw::Distinct(s) => s.to_vec(),
     };
     let with = |shape: Vec<usize>| match draw {
         Draw::Float(domain, _) => Draw::Float(*domain, shape.into()),
         Draw::Index(n, _) => Draw::Index(*n, shape.into()),
         Draw::Mask(_) => Draw::Mask(shape.into()),
+        Draw::Distinct(_) => Draw::Distinct(shape.into()),
     };
     if shape.is_empty() || shape.contains(&0) {
         return draw.tensor(&key, dtype);
@@ -259,9 +260,11 @@ impl Maker {
         self.graph = self.graph.clone().pruned();
     }
 
-    /// An operation by one of its samples.
+    /// Any operation of the list, by one of its samples.
     fn sampled(&mut self, samples: &[Sample], x: Ref) -> Option<Ref> {
-        let sample = &samples[self.roll(samples.len())];
+        let name = Op::NAMES[self.roll(Op::NAMES.len())];
+        let own: Vec<&Sample> = samples.iter().filter(|s| s.op.name() == name).collect();
+        let sample = own[self.roll(own.len())];
         let op = self.varied(&sample.op);
         let shape: Shape = self.shape(x).into();
         let mut args = Vec::new();
@@ -278,6 +281,11 @@ impl Maker {
                 }
                 Draw::Index(n, own) => self.index(*n, &here(own)),
                 Draw::Mask(own) => self.mask(&here(own))?,
+                // All modes agree where numbers are equal, too.
+                Draw::Distinct(own) => {
+                    let value = self.pick();
+                    self.fitted(value, &here(own))?
+                }
             });
         }
         if matches!(op, Op::Uniform(_) | Op::Randn(_) | Op::Bernoulli(_)) && self.chance(2) {

@@ -2,6 +2,7 @@
 
 use super::{Maker, NUMBERS, Size};
 use crate::graph::Ref;
+use crate::kernels::movement::put::PutRule;
 use crate::ops::*;
 
 impl Maker {
@@ -297,7 +298,7 @@ impl Maker {
         part[axis] = 1 + self.roll(4);
         let count = part[axis];
         let other = self.pick();
-        match self.roll(4) {
+        match self.roll(5) {
             0 => {
                 let i = self.index(n, &part);
                 self.push(Gather { axis }, &[x, i])
@@ -309,6 +310,11 @@ impl Maker {
             2 => {
                 let i = self.index(n, &[count]);
                 self.push(IndexSelect { axis }, &[x, i])
+            }
+            3 => {
+                let rule = [PutRule::Set, PutRule::Mul, PutRule::Max, PutRule::Min][self.roll(4)];
+                let (i, source) = (self.index(n, &[count]), self.fitted(other, &part)?);
+                self.push(IndexPut { axis, rule }, &[x, i, source])
             }
             _ => {
                 let (i, source) = (self.index(n, &[count]), self.fitted(other, &part)?);
