@@ -194,6 +194,7 @@ impl Primitive for Attention {
         2 * (heads * head.queries * head.keys * (head.d + head.v + 4)) as u64
     }
 
+    /// By a kernel of its own, in tiles, from the logarithms of the sums; the mask's is that of the scores.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let n = at.arity();
         let x: Vec<Tensor> = (0..n).map(|k| at.x(k).clone()).collect();
@@ -301,6 +302,7 @@ impl Primitive for AttentionPullback {
         5 * self.forward().flops(x, y) / 2
     }
 
+    /// Through the plain formula, in memory quadratic in the lengths: second derivatives are rare.
     fn pullback(&self, at: &At, h: &Tensor) -> Cotangents {
         let how = self.forward();
         pulled(at, h, |x| {

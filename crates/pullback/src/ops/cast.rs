@@ -42,6 +42,7 @@ impl Primitive for Cast {
         true
     }
 
+    /// `g` in the type of `x`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.cast(at.dtype(0)))]
     }

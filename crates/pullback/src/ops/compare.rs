@@ -102,6 +102,7 @@ impl Primitive for Where {
         true
     }
 
+    /// `g` where the mask chose the operand, 0 elsewhere.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let mask = at.x(0);
         smallvec![

@@ -250,6 +250,7 @@ impl Primitive for Convolve {
         flops(y, x[1])
     }
 
+    /// [`ConvolveInput`] of `g` and the kernel, [`ConvolveKernel`] of `x` and `g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let Convolve { window, groups } = self.clone();
         smallvec![
@@ -333,6 +334,7 @@ impl Primitive for ConvolveInput {
         flops(x[0], x[1])
     }
 
+    /// [`Convolve`] of `h` by the kernel, [`ConvolveKernel`] of `h` and `g`.
     fn pullback(&self, at: &At, h: &Tensor) -> Cotangents {
         let ConvolveInput { window, groups, .. } = self.clone();
         smallvec![
@@ -416,6 +418,7 @@ impl Primitive for ConvolveKernel {
         flops(x[1], k)
     }
 
+    /// [`ConvolveInput`] of `g` and `h`, [`Convolve`] of `x` by `h`.
     fn pullback(&self, at: &At, h: &Tensor) -> Cotangents {
         let ConvolveKernel { window, groups, .. } = self.clone();
         smallvec![

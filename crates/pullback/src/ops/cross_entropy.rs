@@ -68,6 +68,7 @@ impl Primitive for CrossEntropy {
             .map_err(|e| not_a_class(e.value, e.position, x[0].shape))
     }
 
+    /// `(softmax(x) - (1 - s) onehot(label) - s/n) g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![apply(self.slope(), &[at.x(0), at.x(1), g]), None]
     }
@@ -218,6 +219,7 @@ impl Primitive for SoftCrossEntropyPullback {
         Ok(())
     }
 
+    /// Through the formula.
     fn pullback(&self, at: &At, h: &Tensor) -> Cotangents {
         pulled(at, h, |x| (x[0].softmax(-1) * x[1].sum_axes_keep(-1) - &x[1]) * x[2].unsqueeze(-1))
     }

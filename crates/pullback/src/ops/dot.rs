@@ -63,6 +63,7 @@ impl Primitive for Dot {
         2 * k as u64 * y.iter().product::<usize>() as u64
     }
 
+    /// `g bᵀ` and `aᵀ g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let dot =
             |a: &Tensor, b: &Tensor| bind(Dot, &[a, b]).expect("shapes were checked by the forward pass");

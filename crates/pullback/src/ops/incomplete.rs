@@ -75,6 +75,7 @@ impl Primitive for GammaInc {
         2000 * y.iter().product::<usize>() as u64
     }
 
+    /// `g ∂P/∂a`, the same function of the next order, and `g x^(a-1) exp(-x) / Γ(a)`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let (a, x) = (at.x(0), at.x(1));
         let sign = if self.upper { -1.0 } else { 1.0 };
@@ -163,6 +164,7 @@ impl Primitive for BetaInc {
         4000 * y.iter().product::<usize>() as u64
     }
 
+    /// `g ∂I/∂a` and `g ∂I/∂b`, the same function of the next order, and `g x^(a-1) (1-x)^(b-1) / B(a, b)`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let (a, b, x) = (at.x(0), at.x(1), at.x(2));
         let more = |by_a: usize, by_b: usize| {

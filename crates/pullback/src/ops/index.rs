@@ -130,6 +130,7 @@ impl Primitive for Gather {
             .map_err(|e| out_of_range(e, n))
     }
 
+    /// `g` added to zeros at the index.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let zeros = Tensor::zeros_of(at.dtype(0), at.shape(0));
         smallvec![Some(zeros.scatter_add(self.axis as isize, at.x(1), g)), None]
@@ -183,6 +184,7 @@ impl Primitive for ScatterAdd {
             .map_err(|e| out_of_range(e, shape[axis]))
     }
 
+    /// `g`, and its elements at the index.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let axis = self.axis as isize;
         smallvec![at.needs(0).then(|| g.clone()), None, at.needs(2).then(|| g.gather(axis, at.x(1)))]
@@ -249,6 +251,7 @@ impl Primitive for IndexSelect {
             .map_err(|e| out_of_range(e, n))
     }
 
+    /// The slices of `g` added to zeros at the index.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let zeros = Tensor::zeros_of(at.dtype(0), at.shape(0));
         smallvec![Some(zeros.index_add(self.axis as isize, at.x(1), g)), None]
@@ -313,6 +316,7 @@ impl Primitive for IndexAdd {
             .map_err(|e| out_of_range(e, shape[axis]))
     }
 
+    /// `g`, and its slices at the index.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let axis = self.axis as isize;
         smallvec![at.needs(0).then(|| g.clone()), None, at.needs(2).then(|| g.index_select(axis, at.x(1)))]

@@ -62,6 +62,7 @@ impl Primitive for IndexPut {
         .map_err(|e| out_of_range(e, x[0].shape[self.axis]))
     }
 
+    /// `g` where `x` stays and 0 elsewhere, and `g` at the index for what has stayed; a product and an extreme as their partials say.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let axis = self.axis as isize;
         let index = at.x(1);

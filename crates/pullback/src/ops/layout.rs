@@ -39,6 +39,7 @@ impl Primitive for Reshape {
         Some(Layout { offset, strides })
     }
 
+    /// `g` in the shape of `x`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.reshape_to(at.shape(0)))]
     }
@@ -151,6 +152,7 @@ impl Primitive for Permute {
         mapped(self, self.perm.len(), shape, offset, strides)
     }
 
+    /// `g` with the inverse permutation.
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
         let mut inverse: Axes = SmallVec::from_elem(0, self.perm.len());
         self.perm.iter().enumerate().for_each(|(k, &p)| inverse[p] = k);
@@ -219,6 +221,7 @@ impl Primitive for Broadcast {
         mapped(self, self.to.len(), shape, offset, strides)
     }
 
+    /// The sum of `g` over the axes that were repeated or added.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let x = at.shape(0);
         let lead = self.to.len() - x.len();
@@ -322,6 +325,7 @@ impl Primitive for Concat {
         Some(AxisMap::placed(axis, n, lengths.clone().take(k).sum(), lengths.sum()))
     }
 
+    /// The part of `g` that each operand became.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let mut start = 0;
         let mut part = |k: usize| {

@@ -35,6 +35,8 @@ mod windows;
 mod conformance;
 #[cfg(test)]
 mod fault;
+#[cfg(test)]
+mod page;
 
 pub(crate) use {
     attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, dot::*,

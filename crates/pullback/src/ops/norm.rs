@@ -58,6 +58,7 @@ impl Primitive for LayerNorm {
         8 * x[0].iter().product::<usize>() as u64
     }
 
+    /// With `y` the normalised rows and `h = g w`: `(h - mean(h) - y mean(h y)) / sqrt(var + eps)`, `Σ g y` and `Σ g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let rows = at.shape(0).len() - 2;
         if !at.needs(0) && !at.needs(1) {
@@ -145,6 +146,7 @@ impl Primitive for LayerNormPullback {
         20 * x[0].iter().product::<usize>() as u64
     }
 
+    /// Through the formula.
     fn pullback(&self, at: &At, h: &Tensor) -> Cotangents {
         pulled(at, h, |x| self.composed(&x[0], &x[1], &x[2]))
     }

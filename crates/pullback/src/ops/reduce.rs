@@ -1,4 +1,4 @@
-//! Reductions over axes. The reduced axes are dropped; keeping them as ones is the business of the methods.
+//! Reductions over axes. The reduced axes are dropped; the methods keep them as ones where asked.
 
 use super::elementwise::needs_float;
 use super::*;
@@ -77,6 +77,7 @@ impl Primitive for Sum {
         Ok(())
     }
 
+    /// `g`, repeated along the axes.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(spread(g, &self.axes, at.shape(0)))]
     }
@@ -142,6 +143,7 @@ macro_rules! extremes {
                 Ok(())
             }
 
+            /// `g` at the winners, in equal shares, 0 elsewhere.
             fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
                 let (won, count) = winners(at, &self.axes);
                 smallvec![Some(spread(&(g / count), &self.axes, at.shape(0)).gate(won))]
@@ -290,6 +292,7 @@ impl Primitive for LogSumExp {
         Ok(())
     }
 
+    /// `g softmax(x)`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(spread(g, &self.axes, at.shape(0)).gate(weights(at, &self.axes)))]
     }

@@ -101,6 +101,7 @@ impl Primitive for Cumulative {
         Ok(())
     }
 
+    /// A scan of `g` the other way, with the factors above.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let back = !self.reverse;
         if self.of == Accumulation::Sum {
@@ -191,6 +192,7 @@ impl Primitive for LinearScan {
         Ok(())
     }
 
+    /// `h[j] y[j-1]` and `h`, where `h[j] = g[j] + a[j+1] h[j+1]`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let back = LinearScan { reverse: !self.reverse, ..*self };
         let h = scanned(back, &[&previous(at.x(0), self.axis, back.reverse, 0.0), g]);

@@ -90,6 +90,7 @@ impl Primitive for SegmentExtreme {
         })
     }
 
+    /// `g` at the winners of its segment, in equal shares, 0 elsewhere.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let (won, count) = self.winners(at);
         smallvec![Some(of_segments(&(g / count), at.x(1), at.shape(0)).gate(won)), None]

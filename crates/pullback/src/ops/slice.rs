@@ -72,6 +72,7 @@ impl Primitive for Slice {
         mapped(self, self.region.axes.len(), shape, offset, strides)
     }
 
+    /// `g` in its region of zeros.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let zeros = Tensor::zeros_of(at.dtype(0), at.shape(0));
         smallvec![Some(zeros.with_region(&self.region, g))]
@@ -152,6 +153,7 @@ impl Primitive for SliceAssign {
         (k == 1 && (step == 1 || n == 1)).then(|| AxisMap::placed(axis, n, start, x[0][axis]))
     }
 
+    /// `g` with zeros in the region, and the region of `g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let zeros = || Tensor::zeros_of(at.dtype(1), at.shape(1));
         smallvec![

@@ -47,6 +47,7 @@ impl Primitive for Softmax {
         Ok(())
     }
 
+    /// `y (g - Σ g y)`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![apply(SoftmaxPullback, &[at.y(), g])]
     }
@@ -131,6 +132,7 @@ impl Primitive for LogSoftmax {
         Ok(())
     }
 
+    /// `g - exp(y) Σ g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![apply(LogSoftmaxPullback, &[at.y(), g])]
     }

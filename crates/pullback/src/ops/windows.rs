@@ -55,6 +55,7 @@ impl Primitive for Windows {
         None
     }
 
+    /// The windows of `g` added where they lie.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.fold(self.axis as isize, self.step, at.shape(0)[self.axis]))]
     }

@@ -37,6 +37,7 @@ impl Primitive for Clamp {
         true
     }
 
+    /// `g` where `low <= x <= high`, 0 elsewhere.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let x = at.x(0);
         let inside = x.ge(self.low).and(x.le(self.high));

@@ -374,6 +374,7 @@ impl Primitive for Identity {
         Some(Layout { offset, strides: strides.iter().copied().collect() })
     }
 
+    /// `g`.
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.clone())]
     }
