@@ -2,8 +2,8 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    AxisRange, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, prelude::*, try_custom_op, try_grad_of,
-    try_trace,
+    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, prelude::*, try_custom_op,
+    try_grad_of, try_trace,
 };
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
@@ -288,6 +288,14 @@ fn thorough() -> Vec<Call> {
         (try_embedding try_masked_select)(&d.tensor()) d;
         (try_nonzero)() _d;
         (try_unbind)(d.axis()) d;
+        (try_norm_axes try_norm_axes_keep try_count_nonzero_axes try_count_nonzero_axes_keep try_median_axes try_median_axes_keep)
+            (&d.axes()[..]) d;
+        (try_count_nonzero try_median try_argmax_all try_argmin_all try_unique)() _d;
+        (try_cumsum try_cumprod try_cumlogsumexp try_cummax try_cummin try_sort try_sort_descending try_argsort
+         try_argsort_descending)(d.axis()) d;
+        (try_topk try_bottomk try_kthvalue)(d.len(), d.axis()) d;
+        (try_searchsorted try_searchsorted_right try_histogram)(&d.tensor()) d;
+        (try_segment_sum try_segment_mean try_segment_max try_segment_min)(&d.tensor(), d.len()) d;
         (try_scatter_add try_index_add)(d.axis(), &d.tensor(), &d.tensor()) d;
     };
     all.extend(calls! {
@@ -307,6 +315,17 @@ fn thorough() -> Vec<Call> {
         try_max = |x, d| x.at(d.items()).try_max(&d.tensor());
         try_min = |x, d| x.at(d.items()).try_min(d.number());
         try_matmul = |x, d| x.try_matmul(&d.tensor().try_broadcast_to([3, 2])?);
+        try_var_with = |x, d| x.try_var_with(&d.axes()[..], d.number());
+        try_std_with = |x, d| x.try_std_with(d.axis(), d.number());
+        try_p_norm = |x, d| x.try_p_norm(d.number(), &d.axes()[..]);
+        try_quantile = |x, d| x.try_quantile(d.number(), &d.axes()[..]);
+        try_quantile_with = |x, d| x.try_quantile_with(d.number().abs(), d.axis(), Between::Nearest);
+        try_linear_scan = |x, d| x.try_linear_scan(&d.tensor(), d.axis());
+        try_linear_scan = |x, d| x.try_linear_scan(d.number(), d.axis());
+        try_bincount = |x, d| x.try_bincount(d.len());
+        try_segment_max = |x, d| x.try_segment_max(&Tensor::from(d.some(3, Draw::integer)), d.len());
+        try_segment_sum = |x, d| x.try_segment_sum(&Tensor::from(vec![0i64; x.shape().first().copied().unwrap_or(0)]), d.len());
+        try_histogram = |x, d| x.try_histogram(&Tensor::from(d.some(4, Draw::number)));
         try_backward = |x, _d| x.try_square()?.try_sum()?.try_backward();
         try_grad_of = |x, d| try_grad_of(&x.try_mul(2)?.try_sum()?, &[x, &d.tensor()]);
         try_trace = |x, d| { let other = d.tensor(); try_trace(|x: &Tensor| x.softmax(0) + &other, x) };

@@ -34,3 +34,11 @@ fn floats_of_other_precision_do_carry_them() {
     let g = x.grad().unwrap();
     assert_eq!((g.dtype(), g.to_vec::<f64>()), (DType::F32, vec![3.0, 5.0]));
 }
+
+/// Sums at an index wrap as all integer arithmetic does.
+#[test]
+fn sums_of_integers_at_an_index_wrap() {
+    let (zero, largest) = (Tensor::from([0i64, 0]), Tensor::from([i64::MAX, 1]));
+    assert_eq!(Tensor::from([0i64]).index_add(0, &zero, &largest).to_vec::<i64>(), [i64::MIN]);
+    assert_eq!(Tensor::from([0i64]).scatter_add(0, &zero, &largest).to_vec::<i64>(), [i64::MIN]);
+}

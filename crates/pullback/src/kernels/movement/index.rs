@@ -7,7 +7,6 @@ use super::super::strided::{Axes, row_major};
 use super::super::view::View;
 use super::Target;
 use smallvec::SmallVec;
-use std::ops::Add;
 
 /// Elements a thread should have before another one is worth waking.
 pub(super) const GRAIN: usize = 1 << 15;
@@ -18,6 +17,25 @@ pub(crate) struct OutOfRange {
     pub position: usize,
     pub value: i64,
 }
+
+/// What can be added up; integers wrap.
+pub(crate) trait Plus: Copy + Send + Sync {
+    fn plus(self, other: Self) -> Self;
+}
+
+macro_rules! plus {
+    ($($T:ty)*, |$a:ident, $b:ident| $sum:expr) => {$(
+        impl Plus for $T {
+            #[inline(always)]
+            fn plus(self, $b: $T) -> $T {
+                let $a = self;
+                $sum
+            }
+        }
+    )*};
+}
+plus!(f32 f64 half::f16 half::bf16, |a, b| a + b);
+plus!(u8 i32 i64, |a, b| a.wrapping_add(b));
 
 /// The place of a checked index in an axis of length `n`.
 #[inline(always)]
@@ -71,22 +89,30 @@ pub(crate) fn gather<T: Copy + Send + Sync>(
         return Ok(());
     }
     let out = parallel::Disjoint::new(out);
+    // A part of a row, from element `first` on.
+    let pick = |at: [isize; 2], first: usize, row: &mut [T]| {
+        for (j, out) in (first as isize..).zip(row) {
+            let i = index.offset as isize + at[0] + j * inner.strides[0];
+            let base = x.offset as isize + at[1] + j * inner.strides[1];
+            // SAFETY: inside the index view; and the checked index is inside the axis of `x`.
+            *out = unsafe {
+                let i = *index.data.get_unchecked(i as usize);
+                *x.data.get_unchecked((base + place(i, n) * step) as usize)
+            };
+        }
+    };
+    if axes.0.is_empty() {
+        parallel::split(inner.len, GRAIN, 1, |part| {
+            // SAFETY: parts are disjoint.
+            pick([0; 2], part.start, unsafe { out.part(part.clone()) });
+        });
+        return Ok(());
+    }
     parallel::split(axes.len(), GRAIN.div_ceil(inner.len), 1, |part| {
         // SAFETY: parts are disjoint.
         let out = unsafe { out.part(part.start * inner.len..part.end * inner.len) };
         let mut rows = out.chunks_exact_mut(inner.len);
-        axes.walk(part, |_, at| {
-            let row = rows.next().expect("one chunk for each row");
-            for (j, out) in row.iter_mut().enumerate() {
-                let i = index.offset as isize + at[0] + j as isize * inner.strides[0];
-                let base = x.offset as isize + at[1] + j as isize * inner.strides[1];
-                // SAFETY: inside the index view; and the checked index is inside the axis of `x`.
-                *out = unsafe {
-                    let i = *index.data.get_unchecked(i as usize);
-                    *x.data.get_unchecked((base + place(i, n) * step) as usize)
-                };
-            }
-        });
+        axes.walk(part, |_, at| pick(at, 0, rows.next().expect("one chunk for each row")));
     });
     Ok(())
 }
@@ -95,7 +121,7 @@ pub(crate) fn gather<T: Copy + Send + Sync>(
 ///
 /// Contributions to one element are added in row-major order of `src`, whatever the number of threads; each of them as `widen`
 /// makes it, for sums in a wider type.
-pub(crate) fn scatter_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send + Sync>(
+pub(crate) fn scatter_add<A: Plus, T: Copy + Send + Sync>(
     out: &mut [A],
     shape: &[usize],
     axis: usize,
@@ -129,7 +155,7 @@ pub(crate) fn scatter_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Sen
             unsafe {
                 let i = *index.data.get_unchecked((index.offset as isize + at[0]) as usize);
                 let out = target.at(at[2] + place(i, n) * step);
-                *out = *out + widen(*src.data.get_unchecked((src.offset as isize + at[1]) as usize));
+                *out = (*out).plus(widen(*src.data.get_unchecked((src.offset as isize + at[1]) as usize)));
             }
             at.iter_mut().zip(last.strides).for_each(|(at, stride)| *at += stride);
         }
@@ -195,7 +221,7 @@ pub(crate) fn index_select<T: Copy + Send + Sync>(
 ///
 /// Contributions to one element are added in the order of `index`, whatever the number of threads; each of them as `widen`
 /// makes it, for sums in a wider type.
-pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send + Sync>(
+pub(crate) fn index_add<A: Plus, T: Copy + Send + Sync>(
     out: &mut [A],
     shape: &[usize],
     axis: usize,
@@ -207,6 +233,10 @@ pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send 
     assert_eq!(out.len(), shape.iter().product::<usize>(), "index_add: the output is contiguous");
     assert_eq!(src.shape[axis], index.shape[0], "index_add: one index for each slice");
     check(index, shape[axis])?;
+    // Then lengths need not be small enough to be multiplied.
+    if out.is_empty() {
+        return Ok(());
+    }
     let block: usize = shape[axis + 1..].iter().product();
     let inner = Axes::of(&src.shape[axis + 1..], &src.strides[axis + 1..]);
     let contiguous = matches!(inner.0.as_slice(), [a] if a.strides == [1]);
@@ -229,7 +259,7 @@ pub(crate) fn index_add<A: Copy + Send + Sync + Add<Output = A>, T: Copy + Send 
                 let from = (src.offset as isize + j as isize * src.strides[0]) as usize;
                 let to = &mut part[(row - rows.start) * block..][..block];
                 for (o, &s) in to.iter_mut().zip(&src.data[from..from + block]) {
-                    *o = *o + widen(s);
+                    *o = o.plus(widen(s));
                 }
             }
         }

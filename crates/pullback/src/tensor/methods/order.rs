@@ -7,7 +7,7 @@ use crate::DType;
 use crate::error::{Result, err, or_panic};
 use crate::location::{caller, with_caller};
 use crate::ops::*;
-use crate::shape::{Axes, axis};
+use crate::shape::{Axes, Shape, axis};
 use crate::tensor::operand::check_dtypes;
 use crate::tensor::{Tensor, bind};
 
@@ -34,6 +34,9 @@ pub(super) fn quantile(x: &Tensor, over: Axes, q: f64, between: Between) -> Resu
     }
     if !(0.0..=1.0).contains(&q) {
         return Err(err!(Value, "a quantile is from 0 to 1, not {q}"));
+    }
+    if over.is_empty() {
+        return Ok(x.clone());
     }
     let rows = in_rows(x, &over);
     let last = rows.rank() - 1;
@@ -109,6 +112,7 @@ fn search(name: &'static str, sorted: &Tensor, values: &Tensor, right: bool) -> 
 fn counts(places: &Tensor, n: usize) -> Result<Tensor> {
     let flat = places.try_reshape([places.numel()])?;
     let ones = Tensor::ones_of(DType::I64, flat.shape());
+    Shape::from(n).checked_len()?;
     Tensor::zeros_of(DType::I64, n).try_index_add(0, &flat, &ones)
 }
 
