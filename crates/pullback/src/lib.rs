@@ -77,8 +77,8 @@ pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
     Attention, AxisList, AxisRange, Between, Conv, CrossEntropy, Device, Ellipsis, Fallible, IndexItem,
-    Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, Pad, Padding, PerAxis, Pool,
-    Selected, Tensor, attention, einsum, grad_of, try_attention, try_einsum, try_grad_of, with_device,
+    Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, PadMode, Padding, PerAxis,
+    Pool, Selected, Tensor, attention, einsum, grad_of, try_attention, try_einsum, try_grad_of, with_device,
 };
 pub use transform::{
     Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy,

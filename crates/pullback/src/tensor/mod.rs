@@ -32,7 +32,7 @@ pub use einsum::{einsum, try_einsum};
 pub use fallible::Fallible;
 pub use indexing::{Ellipsis, IndexItem, IntoIndex, Selected};
 pub use methods::{
-    AxisList, Between, Conv, CrossEntropy, Interpolation, Lengths, Norm, Pad, Padding, PerAxis, Pool,
+    AxisList, Between, Conv, CrossEntropy, Interpolation, Lengths, Norm, PadMode, Padding, PerAxis, Pool,
 };
 pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;

@@ -1,17 +1,17 @@
 use crate::recorded::{Case, check};
-use pullback::{AxisRange, Ellipsis, IndexItem, NewAxis, Pad, prelude::*};
+use pullback::{AxisRange, Ellipsis, IndexItem, NewAxis, PadMode, prelude::*};
 
 fn list(case: &Case, name: &str) -> Vec<usize> {
     let all = case.options[name].as_array().expect("a list");
     all.iter().map(|v| v.as_u64().expect("a whole number") as usize).collect()
 }
 
-fn pad(case: &Case) -> Pad {
+fn pad(case: &Case) -> PadMode {
     match case.options["mode"].as_str() {
-        Some("reflect") => Pad::Reflect,
-        Some("symmetric") => Pad::Symmetric,
-        Some("edge") => Pad::Edge,
-        Some("wrap") => Pad::Wrap,
+        Some("reflect") => PadMode::Reflect,
+        Some("symmetric") => PadMode::Symmetric,
+        Some("edge") => PadMode::Edge,
+        Some("wrap") => PadMode::Wrap,
         other => panic!("no such mode: {other:?}"),
     }
 }

@@ -238,7 +238,7 @@ fn trees_loops_and_compiled_functions_fail_at_the_users_line() {
         direct!("masked_select in trace", trace(|x: &Tensor| x.masked_select(&x.gt(0.0)), &x())),
         direct!("tril", x().tril(0)),
         direct!("unfold", x().unfold(0, 99, 1)),
-        direct!("pad", x().pad(&[], pullback::Pad::Edge)),
+        direct!("pad", x().pad(&[], pullback::PadMode::Edge)),
         direct!("chunk", x().chunk(0, 0)),
         direct!("vstack", Tensor::vstack(&[zeros([2, 2]), zeros([2, 3])])),
         direct!("add", x() + zeros([3])),

@@ -2,8 +2,8 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, prelude::*, try_custom_op,
-    try_grad_of, try_trace,
+    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, PadMode, prelude::*,
+    try_custom_op, try_grad_of, try_trace,
 };
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
@@ -99,8 +99,14 @@ impl Draw {
         }
     }
 
-    fn pad(&mut self) -> Pad {
-        self.0.pick(&[Pad::Constant(1.5), Pad::Reflect, Pad::Symmetric, Pad::Edge, Pad::Wrap])
+    fn pad(&mut self) -> PadMode {
+        self.0.pick(&[
+            PadMode::Constant(1.5),
+            PadMode::Reflect,
+            PadMode::Symmetric,
+            PadMode::Edge,
+            PadMode::Wrap,
+        ])
     }
 
     fn items(&mut self) -> Vec<IndexItem<'static>> {

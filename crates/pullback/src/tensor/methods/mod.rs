@@ -38,7 +38,7 @@ pub use norm::Norm;
 pub(super) use norm::norm_methods;
 pub use order::Between;
 pub(super) use order::order_methods;
-pub use pad::Pad;
+pub use pad::PadMode;
 pub(super) use pad::pad_methods;
 pub use pooling::Pool;
 pub(super) use pooling::pooling_methods;

@@ -11,7 +11,7 @@ use crate::tensor::{Tensor, bind};
 /// What [`pad`](Tensor::pad) puts at the ends of an axis `a b c d`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
-pub enum Pad {
+pub enum PadMode {
     /// One number: `0 0 a b c d 0 0`. A Rust float is this.
     Constant(f64),
     /// The elements mirrored at the last one: `c b a b c d c b`. An axis of one element repeats it.
@@ -24,25 +24,25 @@ pub enum Pad {
     Wrap,
 }
 
-impl From<f64> for Pad {
-    fn from(v: f64) -> Pad {
-        Pad::Constant(v)
+impl From<f64> for PadMode {
+    fn from(v: f64) -> PadMode {
+        PadMode::Constant(v)
     }
 }
 
 methods! { $ pad_methods;
-    /// With `before` and `after` more elements at the ends of each axis: of the given value, or as [`Pad`] says, along one axis after the
+    /// With `before` and `after` more elements at the ends of each axis: of the given value, or as [`PadMode`] says, along one axis after the
     /// other. Widths may be larger than the axis, which is then mirrored or repeated again and again.
     ///
     /// ```
-    /// use pullback::{Pad, prelude::*};
+    /// use pullback::{PadMode, prelude::*};
     /// let x = Tensor::from([1.0, 2.0, 3.0]);
     /// assert_eq!(x.pad(&[(1, 2)], 0.0).to_vec::<f64>(), [0.0, 1.0, 2.0, 3.0, 0.0, 0.0]);
-    /// assert_eq!(x.pad(&[(1, 2)], Pad::Reflect).to_vec::<f64>(), [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]);
-    /// assert_eq!(x.pad(&[(1, 2)], Pad::Edge).to_vec::<f64>(), [1.0, 1.0, 2.0, 3.0, 3.0, 3.0]);
-    /// assert_eq!(x.pad(&[(1, 2)], Pad::Wrap).to_vec::<f64>(), [3.0, 1.0, 2.0, 3.0, 1.0, 2.0]);
+    /// assert_eq!(x.pad(&[(1, 2)], PadMode::Reflect).to_vec::<f64>(), [2.0, 1.0, 2.0, 3.0, 2.0, 1.0]);
+    /// assert_eq!(x.pad(&[(1, 2)], PadMode::Edge).to_vec::<f64>(), [1.0, 1.0, 2.0, 3.0, 3.0, 3.0]);
+    /// assert_eq!(x.pad(&[(1, 2)], PadMode::Wrap).to_vec::<f64>(), [3.0, 1.0, 2.0, 3.0, 1.0, 2.0]);
     /// ```
-    pad try_pad(&self, widths: &[(usize, usize)], with: impl Into<Pad>) -> Tensor {
+    pad try_pad(&self, widths: &[(usize, usize)], with: impl Into<PadMode>) -> Tensor {
         let with = with.into();
         composed("pad", || {
             if widths.len() != self.rank() {
@@ -52,7 +52,7 @@ methods! { $ pad_methods;
             let shape: Option<Shape> = self.shape().iter().zip(widths).map(long).collect();
             let shape = shape.ok_or_else(|| err!(Shape, "the padded shape overflows"))?;
             shape.checked_len()?;
-            if let Pad::Constant(value) = with {
+            if let PadMode::Constant(value) = with {
                 let axes = self.shape().iter().zip(widths).map(|(&n, &(a, _))| (a, 1, n)).collect();
                 let base = Tensor::full_of(value.into(), self.dtype(), shape);
                 return bind(SliceAssign { region: SliceSpec { axes } }, &[&base, self]);
@@ -63,7 +63,7 @@ methods! { $ pad_methods;
 }
 
 /// One axis with its own elements at both ends: slices that run forward, backward or on the spot, one after the other.
-fn extended(x: &Tensor, axis: usize, (before, after): (usize, usize), with: Pad) -> Result<Tensor> {
+fn extended(x: &Tensor, axis: usize, (before, after): (usize, usize), with: PadMode) -> Result<Tensor> {
     let n = x.shape()[axis];
     if before == 0 && after == 0 {
         return Ok(x.clone());
@@ -72,7 +72,7 @@ fn extended(x: &Tensor, axis: usize, (before, after): (usize, usize), with: Pad)
         return Err(err!(Shape, "axis {axis} of shape {:?} has no elements to repeat", x.shape()));
     }
     let mut parts = Vec::new();
-    if with == Pad::Edge || n == 1 {
+    if with == PadMode::Edge || n == 1 {
         let repeated = |place: usize, count: usize| {
             let mut shape = x.shape().to_vec();
             shape[axis] = count;
@@ -82,8 +82,8 @@ fn extended(x: &Tensor, axis: usize, (before, after): (usize, usize), with: Pad)
     } else {
         // Places repeat: forward through the axis, then backward from the place `turn`, if there is such a way back.
         let (turn, back) = match with {
-            Pad::Reflect => (n - 2, n - 2),
-            Pad::Symmetric => (n - 1, n),
+            PadMode::Reflect => (n - 2, n - 2),
+            PadMode::Symmetric => (n - 1, n),
             _ => (0, 0),
         };
         let period = n + back;
