@@ -5,6 +5,7 @@ use pullback_testing::message;
 use std::sync::{Arc, Mutex};
 
 mod accumulation;
+mod attention_and_losses;
 mod control_flow;
 mod convolutions;
 mod eager_and_functional;
