@@ -10,6 +10,7 @@ mod cast;
 mod compare;
 mod conv;
 mod cross_entropy;
+mod distribution;
 mod dot;
 mod elementwise;
 mod incomplete;
@@ -39,9 +40,9 @@ mod fault;
 mod page;
 
 pub(crate) use {
-    attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, dot::*,
-    elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*, logic::*, norm::*,
-    order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
+    attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, distribution::*,
+    dot::*, elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*, logic::*,
+    norm::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
     windows::*,
 };
 
@@ -392,5 +393,6 @@ elementwise_table! { primitives {
     CrossEntropy { smoothing }, CrossEntropyPullback { smoothing }, SoftCrossEntropy, SoftCrossEntropyPullback,
     LayerNorm { eps, centred }, LayerNormPullback { eps, centred },
     Attention { scale, causal, dropout }, AttentionPullback { scale, causal, dropout },
-    Uniform { dtype, shape }, Randn { dtype, shape }, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
+    Uniform { dtype, shape }, Randn { dtype, shape }, TruncatedNormal { low, high, dtype, shape },
+    LogGammaDraw { order }, Poisson, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
 } }

@@ -6,12 +6,12 @@ use crate::allocation::ask_for;
 use crate::dtype::{Element, Scalar, with_float};
 use crate::error::err;
 use crate::kernels::movement;
-use crate::kernels::random::{Philox, draw, unit, unit32};
+use crate::kernels::random::{Philox, draw, draw_words, inside, integer, normal, unit, unit_of};
 use bytemuck::Pod;
 use smallvec::smallvec;
 
 /// The axes in front of the words of a key.
-fn keys<'a>(key: Arg<'a>) -> Result<&'a [usize]> {
+pub(super) fn keys<'a>(key: Arg<'a>) -> Result<&'a [usize]> {
     match key.shape.split_last() {
         Some((2, front)) if key.dtype == DType::I64 => Ok(front),
         _ => Err(err!(DType, "a key has two words of i64, but this is {} {:?}", key.dtype, key.shape)),
@@ -25,10 +25,18 @@ pub(super) fn streams(key: Value) -> Vec<Philox> {
 }
 
 /// The elements that `f` draws from each of the streams; a single one needs no buffer.
-fn drawn<T: Pod>(streams: &[Philox], out: &mut Output, f: impl Fn(Philox, usize) -> T) {
+fn drawn<T: Pod + Send>(streams: &[Philox], out: &mut Output, f: impl Fn(Philox, usize) -> T + Sync) {
     match (streams, out.shape().numel()) {
         (&[stream], 1) => out.splat(f(stream, 0)),
-        _ => draw(streams, out.fill(), f),
+        _ => draw(streams, out.fill(), |s, k, _| f(s, k)),
+    }
+}
+
+/// [`drawn`] for elements that take one word each.
+fn drawn_words<T: Pod + Send>(streams: &[Philox], out: &mut Output, f: impl Fn(u64) -> T + Sync) {
+    match (streams, out.shape().numel()) {
+        (&[stream], 1) => out.splat(f(stream.word(0))),
+        _ => draw_words(streams, out.fill(), f),
     }
 }
 
@@ -85,7 +93,7 @@ impl<L: Law> Primitive for L {
     }
 }
 
-fn key(shape: &[usize]) -> Draw {
+pub(super) fn key(shape: &[usize]) -> Draw {
     Draw::Index(1 << 40, shape.into())
 }
 
@@ -112,8 +120,11 @@ impl Law for Uniform {
     }
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
-        let unit = if self.dtype == DType::F64 { unit } else { unit32 };
-        with_float!(self.dtype, T => drawn(streams, out, |s, k| T::from_scalar(Scalar::F64(unit(s.word(k)))).store()));
+        // As many bits as the type has, or the largest numbers would round to 1.
+        with_float!(self.dtype, T => {
+            let bits = T::MANTISSA_DIGITS;
+            drawn_words(streams, out, |w| T::from_scalar(Scalar::F64(unit_of(w, bits))).store())
+        });
         Ok(())
     }
 
@@ -148,6 +159,38 @@ impl Law for Randn {
     }
 }
 
+/// Numbers from the part of the standard normal distribution between two bounds.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct TruncatedNormal {
+    pub low: f64,
+    pub high: f64,
+    pub dtype: DType,
+    pub shape: Shape,
+}
+
+impl Law for TruncatedNormal {
+    const NAME: &'static str = "truncated_normal";
+
+    fn aval(&self) -> Result<Aval> {
+        match self.low < self.high {
+            true => floats(self.dtype, &self.shape),
+            false => Err(err!(Value, "nothing lies between {} and {}", self.low, self.high)),
+        }
+    }
+
+    fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
+        let one = |w: u64| normal::truncated_quantile(inside(w), 1.0 - inside(w), self.low, self.high);
+        with_float!(self.dtype, T => drawn_words(streams, out, |w| T::from_scalar(Scalar::F64(one(w))).store()));
+        Ok(())
+    }
+
+    fn samples() -> Vec<Self> {
+        let of =
+            |dtype, shape: &[usize]| TruncatedNormal { low: -1.0, high: 2.5, dtype, shape: shape.into() };
+        vec![of(DType::F64, &[]), of(DType::F32, &[3]), of(DType::F64, &[2, 0])]
+    }
+}
+
 /// Integers drawn evenly from `low..high`, as i64.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Randint {
@@ -167,7 +210,7 @@ impl Law for Randint {
     }
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
-        drawn(streams, out, |s, k| s.integer(k, self.low, self.high));
+        drawn_words(streams, out, |w| integer(w, self.low, self.high));
         Ok(())
     }
 
@@ -195,7 +238,7 @@ impl Law for Bernoulli {
     }
 
     fn eval(&self, streams: &[Philox], out: &mut Output) -> Result<()> {
-        drawn(streams, out, |s, k| (unit(s.word(k)) < self.p).store());
+        drawn_words(streams, out, |w| (unit(w) < self.p).store());
         Ok(())
     }
 

@@ -3,9 +3,11 @@
 use super::create::makers;
 use super::{Tensor, bind};
 use crate::dtype::DType;
-use crate::error::{Result, or_panic};
-use crate::ops::{Bernoulli, FoldIn, Permutation, Randint, Randn, Uniform};
-use crate::shape::Shape;
+use crate::error::{Result, Within, err, or_panic};
+use crate::ops::{
+    Bernoulli, FoldIn, LogGammaDraw, Permutation, Poisson, Randint, Randn, TruncatedNormal, Uniform,
+};
+use crate::shape::{Shape, axis};
 
 /// What random numbers are drawn from. Keys are split, never advanced: use each once.
 ///
@@ -144,4 +146,191 @@ makers! { $ random_makers;
     permutation try_permutation(key: impl Into<Key>, n: usize) {
         bind(Permutation { n }, &[&key.into().words])
     }
+
+    /// Positions among `0..n`, as i64: `count` of them, each drawn evenly, with `replace` independently of each other, and otherwise
+    /// all different. [`index_select`](Tensor::index_select) picks what stands there.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([10.0, 20.0, 30.0, 40.0]);
+    /// let two = x.index_select(0, &Tensor::choice(Key::new(1), 4, 2, false));
+    /// assert_ne!(two.at([0]), two.at([1]));
+    /// ```
+    choice try_choice(key: impl Into<Key>, n: usize, count: usize, replace: bool) {
+        if replace {
+            return Tensor::try_randint(key, count, 0, n as i64).map_err(|e| e.renamed("choice"));
+        }
+        if count > n {
+            return Err(err!(Value, "there are no {count} different ones among {n}; use replace")).within("choice");
+        }
+        Tensor::try_permutation(key, n)?.try_narrow(-1, 0, count)
+    }
+
+    /// Numbers from the part of the standard normal distribution between `low` and `high`, which may be infinite.
+    ///
+    /// `mean + deviation * x` has the bounds `mean + deviation * low` and `.. * high`, and gradients with respect to `mean` and `deviation`.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::truncated_normal(Key::new(1), [1000], -2.0, 2.0, DType::F32);
+    /// assert!(x.abs().max().item() <= 2.0);
+    /// ```
+    #[doc(alias = "trunc_normal_")]
+    truncated_normal try_truncated_normal(key: impl Into<Key>, shape: impl Into<Shape>, low: f64, high: f64, dtype: DType) {
+        bind(TruncatedNormal { low, high, dtype, shape: shape.into() }, &[&key.into().words])
+    }
+
+    /// Numbers from the exponential distribution of mean 1, `-ln u`; all of them are above zero.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let waits = Tensor::exponential(Key::new(1), [1000], DType::F64);
+    /// assert!(waits.min().item() > 0.0 && (waits.mean().item() - 1.0).abs() < 0.2);
+    /// ```
+    exponential try_exponential(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
+        from_uniform(key, shape, dtype, "exponential", |u| -u.ln())
+    }
+
+    /// Numbers from the Gumbel distribution, `-ln(-ln u)`: the one of maxima.
+    gumbel try_gumbel(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
+        from_uniform(key, shape, dtype, "gumbel", |u| -(-u.ln()).ln())
+    }
+
+    /// Numbers from the Laplace distribution of density `exp(-|x|) / 2`.
+    laplace try_laplace(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
+        from_uniform(key, shape, dtype, "laplace", |u| {
+            let v = u - 0.5;
+            (v.abs() * -2.0 + 1.0).ln() * -v.sign()
+        })
+    }
+
+    /// Numbers from the logistic distribution, `ln u - ln(1 - u)`.
+    logistic try_logistic(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
+        from_uniform(key, shape, dtype, "logistic", |u| u.ln() - (-u).log1p())
+    }
+
+    /// Numbers from the Cauchy distribution, `tan(π (u - 1/2))`. It has no mean.
+    cauchy try_cauchy(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
+        from_uniform(key, shape, dtype, "cauchy", |u| ((u - 0.5) * std::f64::consts::PI).tan())
+    }
+
+    /// A number from the gamma distribution for each shape parameter `α > 0`, with scale 1: its density is `x^(α-1) exp(-x) / Γ(α)`.
+    ///
+    /// The draw is the quantile of a random number that does not depend on `α`, hence differentiable: the gradient is that of implicit
+    /// reparameterisation, `dx/dα = -(∂P/∂α) / (∂P/∂x)` with the distribution function `P(α, x)`. It is 0 for `α = 0`, and NaN for what is
+    /// not a shape.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// // E x = α, so that the mean of many gradients is near 1.
+    /// let mean = |alpha: &Tensor| Tensor::gamma(Key::new(1), &alpha.broadcast_to([2000])).mean();
+    /// assert!((grad(mean)(&Tensor::scalar(3.0)).item() - 1.0).abs() < 0.05);
+    /// ```
+    gamma try_gamma(key: impl Into<Key>, alpha: &Tensor) {
+        Ok(Tensor::try_log_gamma(key, alpha).map_err(|e| e.renamed("gamma"))?.exp())
+    }
+
+    /// The logarithm of a [`gamma`](Tensor::gamma) variable, which is finite for small shapes too, where the variable itself is smaller than any
+    /// float.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// assert!(Tensor::log_gamma(Key::new(1), &Tensor::scalar(1e-6)).item() < -1000.0);
+    /// ```
+    #[doc(alias = "loggamma")]
+    log_gamma try_log_gamma(key: impl Into<Key>, alpha: &Tensor) {
+        let key = key.into();
+        bind(LogGammaDraw { order: 0 }, &[&key.words, &for_each_key(&key, alpha)?]).map_err(|e| e.renamed("log_gamma"))
+    }
+
+    /// A number from the beta distribution for each pair of `a` and `b`, which are broadcast: `x / (x + y)` of two gamma variables, with
+    /// gradients to both.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::beta(Key::new(1), &Tensor::full([1000], 2.0), &Tensor::scalar(6.0));
+    /// assert!((x.mean().item() - 0.25).abs() < 0.02);
+    /// ```
+    beta try_beta(key: impl Into<Key>, a: &Tensor, b: &Tensor) {
+        let shape = Shape::broadcast(a.shape(), b.shape()).within("beta")?;
+        let [first, second] = key.into().split();
+        let log = |key: Key, x: &Tensor| Tensor::try_log_gamma(key, &x.try_broadcast_to(&shape)?);
+        let difference = || log(first, a)?.try_sub(&log(second, b)?);
+        Ok(difference().map_err(|e| e.renamed("beta"))?.sigmoid())
+    }
+
+    /// Positive numbers of sum 1 along the last axis, from the Dirichlet distribution of the concentrations there: gamma variables, divided by
+    /// their sum, with gradients to the concentrations.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::dirichlet(Key::new(1), &Tensor::from([1.0, 2.0, 3.0]));
+    /// assert!((x.sum().item() - 1.0).abs() < 1e-15);
+    /// ```
+    dirichlet try_dirichlet(key: impl Into<Key>, concentration: &Tensor) {
+        if concentration.rank() == 0 {
+            return Err(err!(Shape, "needs the axis that the numbers sum to 1 along; got a scalar")).within("dirichlet");
+        }
+        Tensor::try_log_gamma(key, concentration).and_then(|y| y.try_softmax(-1)).map_err(|e| e.renamed("dirichlet"))
+    }
+
+    /// The number of events for each rate, from the Poisson distribution, as i64. No gradient flows through it.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let events = Tensor::poisson(Key::new(1), &Tensor::full([1000], 4.0));
+    /// assert!((events.cast(DType::F64).mean().item() - 4.0).abs() < 0.3);
+    /// ```
+    poisson try_poisson(key: impl Into<Key>, rate: &Tensor) {
+        let key = key.into();
+        bind(Poisson, &[&key.words, &for_each_key(&key, rate)?])
+    }
+
+    /// A position along an axis of `logits`, with probabilities `softmax(logits)` there, as i64, for each place of the other axes. No gradient
+    /// flows through it. A logit of `-inf` is never drawn.
+    ///
+    /// It is the largest of the logits with [`gumbel`](Tensor::gumbel) noise added. To draw several, broadcast the logits.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let logits = Tensor::from([0.1, 0.2, 0.7]).ln();
+    /// let many = Tensor::categorical(Key::new(1), &logits.broadcast_to([1000, 3]), -1);
+    /// assert!((many.eq(2i64).sum().item() / 1000.0 - 0.7).abs() < 0.05);
+    /// ```
+    #[doc(alias = "multinomial")]
+    categorical try_categorical(key: impl Into<Key>, logits: &Tensor, along: isize) {
+        let key = key.into();
+        let at = axis(along, logits.rank()).within("categorical")?;
+        let wide = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+        let noise = Tensor::try_gumbel(key, logits.shape(), wide).map_err(|e| e.renamed("categorical"))?;
+        let noisy = noise.try_add(logits).map_err(|e| e.renamed("categorical"))?;
+        noisy.try_argmax(at as isize - logits.rank() as isize)
+    }
+}
+
+/// The parameters of one key's draw, repeated for each of many keys.
+#[track_caller]
+fn for_each_key(key: &Key, parameters: &Tensor) -> Result<Tensor> {
+    let front = &key.words.shape()[..key.words.rank() - 1];
+    let shape: Shape = front.iter().chain(parameters.shape()).copied().collect();
+    if front.is_empty() { Ok(parameters.clone()) } else { parameters.try_broadcast_to(shape) }
+}
+
+/// The inverse of a distribution function at numbers from `(0, 1)`. In half precision it is computed in single, and rounded once.
+#[track_caller]
+fn from_uniform(
+    key: impl Into<Key>,
+    shape: impl Into<Shape>,
+    dtype: DType,
+    name: &'static str,
+    inverse: impl FnOnce(Tensor) -> Tensor,
+) -> Result<Tensor> {
+    let (wide, half) =
+        if dtype == DType::F64 { (dtype, 2f64.powi(-54)) } else { (DType::F32, 2f64.powi(-25)) };
+    if !dtype.is_float() {
+        return Err(err!(DType, "draws floats, not {dtype}")).within(name);
+    }
+    // Half of the smallest step stands for zero, whose quantile may be infinite.
+    let u = Tensor::try_uniform(key, shape, wide).map_err(|e| e.renamed(name))?.maximum(half);
+    inverse(u).try_cast(dtype)
 }

@@ -9,7 +9,8 @@ fn bits(x: &Tensor) -> Vec<u64> {
 
 /// One of each kind of draw, in the types that they have.
 fn all(key: &Key) -> Vec<Tensor> {
-    let [a, b, c, d, e] = key.split();
+    let [a, b, c, d, e, f, g] = key.split();
+    let shapes = Tensor::from([0.3, 1.0, 7.5]);
     vec![
         Tensor::uniform(a.fold_in(3), [2, 3], DType::F64),
         Tensor::uniform(&a, [5], DType::F32),
@@ -17,7 +18,19 @@ fn all(key: &Key) -> Vec<Tensor> {
         Tensor::randn(b, [], DType::F16),
         Tensor::randint(c, [7], -5, 100),
         Tensor::bernoulli(d, [3, 3], 0.3),
-        Tensor::permutation(e, 9),
+        Tensor::permutation(&e, 9),
+        Tensor::choice(e, 9, 4, false),
+        Tensor::truncated_normal(&f, [3], -1.0, 2.0, DType::F32),
+        Tensor::exponential(&f, [2], DType::F64),
+        Tensor::gumbel(&f, [2], DType::F16),
+        Tensor::laplace(&f, [2], DType::F64),
+        Tensor::logistic(&f, [2], DType::F64),
+        Tensor::cauchy(f, [2], DType::F64),
+        Tensor::gamma(&g, &shapes),
+        Tensor::beta(&g, &shapes, &Tensor::scalar(2.0)),
+        Tensor::dirichlet(&g, &shapes),
+        Tensor::poisson(&g, &(&shapes * 10.0)),
+        Tensor::categorical(g, &Tensor::zeros([4, 5]), 0),
     ]
 }
 
@@ -208,4 +221,49 @@ fn a_key_is_saved_and_has_no_gradient() {
     let e = std::panic::catch_unwind(|| grad(|key: &Key| Tensor::randn(key, [], DType::F64))(&Key::new(1)));
     let e = *e.unwrap_err().downcast::<String>().unwrap();
     assert!(e.contains("capture it"), "{e}");
+}
+
+/// The same path of derivatives in every mode: implicit reparameterisation is a rule like any other.
+#[test]
+fn gradients_through_gamma_draws() {
+    let alpha = Tensor::from([0.4, 1.3, 6.0]);
+    let key = Key::new(17);
+    let f = |a: &Tensor| (Tensor::gamma(&key, a).sqrt() * Tensor::from([1.0, -2.0, 0.5])).sum();
+    let g = grad(f)(&alpha);
+    let h = 1e-6;
+    for k in 0..3 {
+        let mut step = [0.0; 3];
+        step[k] = h;
+        let step = Tensor::from(step);
+        let slope = (f(&(&alpha + &step)) - f(&(&alpha - &step))).item() / (2.0 * h);
+        assert!((g.at([k as isize]) - slope).abs() < 1e-8, "{slope}");
+    }
+    let compiled = compile(grad(f)).call(&alpha);
+    assert!(compiled.is_close(&g, 1e-12, 0.0));
+    assert!(jacfwd(f)(&alpha).is_close(&g, 1e-12, 0.0));
+    // One draw and gradient for each lane, from a key of its own.
+    let keys = Key::new(18).split_into(4);
+    let each = |key: &Key| grad(|a: &Tensor| Tensor::dirichlet(key, a).get(0))(&alpha);
+    let lanes = vmap(each)(&keys);
+    let [_, _, third, _] = Key::new(18).split();
+    assert!(lanes.get(2).is_close(&each(&third), 1e-12, 1e-15));
+    // Second order, forward over reverse.
+    let h2 = hessian(f)(&alpha);
+    assert!(h2.at([0, 1]) == 0.0 && h2.at([0, 0]) != 0.0);
+}
+
+/// `d/dα E f(x) = E f'(x) dx/dα`: of `E x = α`, `E x² = α² + α` and `E ln x = ψ(α)`, over enough draws.
+#[test]
+fn gradients_of_expectations_under_gamma_draws() {
+    const N: usize = 20_000;
+    for (alpha, trigamma) in [(0.5, 4.934802200544679), (3.0, 0.394934066848226)] {
+        let a = Tensor::scalar(alpha);
+        let of = |f: fn(Tensor) -> Tensor| {
+            grad(|a: &Tensor| f(Tensor::log_gamma(Key::new(4), &a.broadcast_to([N]))).mean())(&a).item()
+        };
+        let (mean, square, log) = (of(|y| y.exp()), of(|y| (y * 2.0).exp()), of(|y| y));
+        assert!((mean - 1.0).abs() < 0.03, "{mean}");
+        assert!((square / (2.0 * alpha + 1.0) - 1.0).abs() < 0.06, "{square}");
+        assert!((log / trigamma - 1.0).abs() < 0.05, "{log}");
+    }
 }
