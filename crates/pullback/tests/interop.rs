@@ -135,3 +135,86 @@ fn argmin_sees_all_derivatives() {
         assert!(h.iter().flatten().zip(e.iter().flatten()).all(|(a, b)| (a - b).abs() < 1e-14));
     }
 }
+
+#[cfg(feature = "ndarray")]
+mod ndarray_arrays {
+    use ndarray::{Array2, ArrayD, IxDyn, array, s};
+    use pullback::prelude::*;
+
+    #[test]
+    fn arrays_of_any_layout_become_tensors() {
+        let a = array![[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]];
+        for (x, expected) in [
+            (Tensor::from(&a), Tensor::from([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])),
+            (Tensor::from(a.t()), Tensor::from([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]])),
+            (Tensor::from(a.slice(s![..;-1, ..;2])), Tensor::from([[4.0, 6.0], [1.0, 3.0]])),
+        ] {
+            assert_eq!((x.shape(), x.to_vec::<f64>()), (expected.shape(), expected.to_vec::<f64>()));
+        }
+        assert_eq!(Tensor::from(array![true, false]).dtype(), DType::Bool);
+        assert_eq!(Tensor::from(Array2::<f32>::zeros((0, 3))).shape(), [0, 3]);
+        assert_eq!(Tensor::from(ArrayD::from_elem(IxDyn(&[]), 2i64)).item(), 2.0);
+    }
+
+    #[test]
+    fn tensors_of_any_layout_are_seen_as_arrays() {
+        let x = Tensor::linspace(0.0, 23.0, 24).reshape([2, 3, 4]);
+        for view in [
+            x.clone(),
+            x.permute(&[2, 0, 1]),
+            x.slice((.., 1.., ..-1)),
+            x.narrow(0, 0, 1).broadcast_to([5, 3, 4]),
+            Tensor::ones([2, 2]),
+            Tensor::scalar(3.0),
+            Tensor::zeros([0, 3]),
+        ] {
+            let a = view.ndarray_view::<f64>().unwrap();
+            assert_eq!(a.shape(), view.shape());
+            assert_eq!(a.iter().copied().collect::<Vec<_>>(), view.to_vec::<f64>());
+            assert_eq!(view.to_ndarray::<f64>(), a);
+        }
+        // Where they are: nothing was copied.
+        let y = Tensor::from([1.0, 2.0]);
+        assert_eq!(y.ndarray_view::<f64>().unwrap().as_ptr(), y.as_slice::<f64>().unwrap().as_ptr());
+        assert!(y.ndarray_view::<f32>().is_none());
+        assert_eq!(y.to_ndarray::<i64>()[[1]], 2);
+    }
+
+    #[test]
+    fn axes_that_run_backward() {
+        let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+        let back = x.index_select(1, &Tensor::from([1, 0]));
+        assert_eq!(back.ndarray_view::<f64>().unwrap()[[0, 0]], 2.0);
+    }
+}
+
+#[cfg(feature = "nalgebra")]
+mod nalgebra_matrices {
+    use nalgebra::{DMatrix, Matrix2x3, RowVector3, Vector3};
+    use pullback::prelude::*;
+
+    #[test]
+    fn matrices_there_and_back() {
+        let m = Matrix2x3::new(1.0, 2.0, 3.0, 4.0, 5.0, 6.0);
+        let x = Tensor::from(&m);
+        assert_eq!((x.shape(), x.to_vec::<f64>()), (&[2, 3][..], vec![1.0, 2.0, 3.0, 4.0, 5.0, 6.0]));
+        assert_eq!(x.to_nalgebra::<f64>(), DMatrix::from_row_slice(2, 3, m.transpose().as_slice()));
+        assert_eq!(Tensor::from(Vector3::new(1f32, 2.0, 3.0)).shape(), [3]);
+        assert_eq!(Tensor::from(RowVector3::new(1, 2, 3)).shape(), [1, 3]);
+        assert_eq!(Tensor::from(m.column(1)).to_vec::<f64>(), [2.0, 5.0]);
+        assert_eq!(Tensor::from([1.0, 2.0]).to_nalgebra::<f64>().shape(), (2, 1));
+    }
+
+    #[test]
+    fn tensors_seen_as_matrices() {
+        let x = Tensor::linspace(1.0, 6.0, 6).reshape([2, 3]);
+        for view in [x.clone(), x.t(), x.narrow(1, 1, 2), Tensor::ones([3, 2]), x.get(1)] {
+            let a = view.nalgebra_view::<f64>().unwrap();
+            assert_eq!(a.into_owned(), view.to_nalgebra::<f64>());
+        }
+        assert_eq!(x.nalgebra_view::<f64>().unwrap().as_ptr(), x.as_slice::<f64>().unwrap().as_ptr());
+        assert!(
+            x.nalgebra_view::<f32>().is_none() && Tensor::zeros([1, 1, 1]).nalgebra_view::<f64>().is_none()
+        );
+    }
+}

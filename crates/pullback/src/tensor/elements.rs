@@ -5,6 +5,7 @@ use crate::allocation::ask_for;
 use crate::dtype::{DType, Element, Scalar, with_stored};
 use crate::error::{Result, Within, err, or_panic};
 use crate::kernels::movement;
+use crate::kernels::view::View;
 use bytemuck::Zeroable;
 
 impl Tensor {
@@ -69,6 +70,30 @@ impl Tensor {
         let mut out = vec![T::Stored::zeroed(); x.numel()];
         movement::copy(x.value().view::<T::Stored>(), &mut out);
         Ok(out.into_iter().map(T::load).collect())
+    }
+
+    /// The elements where they are, without copying: if they are of type `T`, in the memory of the host, and contiguous in row-major order. `None`
+    /// otherwise; [`to_vec`](Tensor::to_vec) always works. A number that is repeated, such as `Tensor::ones` has, is stored once, and not
+    /// contiguous unless it is alone.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.as_slice::<f64>(), Some(&[1.0, 2.0, 3.0, 4.0][..]));
+    /// assert_eq!(x.get(1).as_slice::<f64>(), Some(&[3.0, 4.0][..]));
+    /// assert_eq!(x.t().as_slice::<f64>(), None);
+    /// assert_eq!(x.as_slice::<f32>(), None);
+    /// ```
+    #[must_use]
+    pub fn as_slice<T: Element<Stored = T>>(&self) -> Option<&[T]> {
+        let elements = self.host_view::<T>()?;
+        if elements.len() == 0 { Some(&[]) } else { elements.as_slice() }
+    }
+
+    /// The elements where they are, if they are of type `T` and in the memory of the host.
+    pub(super) fn host_view<T: Element>(&self) -> Option<View<'_, T::Stored>> {
+        let here = matches!(self.data(), Data::Splat(_) | Data::Strided(_));
+        (here && self.dtype() == T::DTYPE).then(|| self.value().view::<T::Stored>())
     }
 
     /// Whether every element is near that of `other`: `|a - b| <= absolute + relative |b|`. Shapes must be equal; NaN is near

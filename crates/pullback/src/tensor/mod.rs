@@ -14,6 +14,8 @@ mod elements;
 mod fallible;
 mod in_place;
 mod indexing;
+#[cfg(any(feature = "ndarray", feature = "nalgebra"))]
+mod interop;
 mod methods;
 mod node;
 mod operand;
