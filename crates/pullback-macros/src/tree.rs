@@ -33,6 +33,7 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
     let name = &input.ident;
     let (parameters, arguments, conditions) = generics.split_for_impl();
     let visit = matched(&shapes, Shape::visit);
+    let visit_mut = matched(&shapes, Shape::visit_mut);
     let map = matched(&shapes, Shape::map);
     let statics = matched(&shapes, Shape::statics);
     Ok(quote! {
@@ -44,6 +45,13 @@ pub(crate) fn derive(input: DeriveInput) -> Result<TokenStream> {
                 f: &mut dyn ::core::ops::FnMut(&::pullback::Path, &'__tree ::pullback::Tensor),
             ) {
                 #visit
+            }
+
+            fn visit_mut<'__tree>(
+                &'__tree mut self,
+                f: &mut dyn ::core::ops::FnMut(&'__tree mut ::pullback::Tensor),
+            ) {
+                #visit_mut
             }
 
             fn map(&self, f: &mut dyn ::core::ops::FnMut(&::pullback::Tensor) -> ::pullback::Tensor) -> Self {
@@ -119,6 +127,17 @@ impl Shape {
             let segment = segment(member);
             let visit = at(ty, quote!(::pullback::Tree), quote!(visit));
             quote!(path.at(#segment, |path| #visit(#variable, path, f));)
+        });
+        quote!(#path { #(#pattern)* .. } => { #(#visits)* })
+    }
+
+    fn visit_mut(&self) -> TokenStream {
+        let path = &self.path;
+        let parts = || self.parts.iter().filter(|p| !p.skipped);
+        let pattern = parts().map(|Part { member, variable, .. }| quote!(#member: #variable,));
+        let visits = parts().map(|Part { variable, ty, .. }| {
+            let visit = at(ty, quote!(::pullback::Tree), quote!(visit_mut));
+            quote!(#visit(#variable, f);)
         });
         quote!(#path { #(#pattern)* .. } => { #(#visits)* })
     }

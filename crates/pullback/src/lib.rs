@@ -81,12 +81,12 @@ pub use tensor::{
     Pool, Selected, Tensor, attention, einsum, grad_of, try_attention, try_einsum, try_grad_of, with_device,
 };
 pub use transform::{
-    Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path, Policy,
-    Rerun, ScanOptions, Statics, Steps, Tree, WhileOptions, associative_scan, checkpoint, checkpoint_with,
-    compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp, implicit, jacfwd,
-    jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_with, stop_gradient, switch, taylor, trace,
-    transpose, try_custom_op, try_trace, value_and_grad, value_and_grad_aux, vjp, vmap, vmap_axes,
-    while_loop, while_loop_with,
+    Axes, Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path,
+    Policy, Rerun, ScanOptions, Statics, Steps, Tree, WhileOptions, associative_scan, checkpoint,
+    checkpoint_with, compile, cond, custom_op, custom_rule, fori, gauss_newton_vp, grad, hessian, hvp,
+    implicit, jacfwd, jacobian, jacrev, jvp, linearize, map_over, name, scan, scan_with, stop_gradient,
+    switch, taylor, trace, transpose, try_custom_op, try_trace, value_and_grad, value_and_grad_aux, vjp,
+    vmap, vmap_axes, while_loop, while_loop_with,
 };
 #[doc(hidden)]
 pub use transform::{NotShown, Probe, Shown};

@@ -33,4 +33,4 @@ pub use taylor::taylor;
 pub use trace::{trace, try_trace};
 pub(crate) use tree::from_leaves;
 pub use tree::{NotShown, Path, Probe, Shown, Statics, Tree};
-pub use vmap::{vmap, vmap_axes};
+pub use vmap::{Axes, vmap, vmap_axes};

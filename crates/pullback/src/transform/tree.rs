@@ -10,8 +10,8 @@ use crate::error::{Error, Result, err, or_panic};
 use std::fmt::{self, Display, Write};
 use std::panic::Location;
 
-/// A value made of tensors: a tensor, a tuple, an array, a `Vec`, an `Option`, a map, or a struct or enum of these by
-/// `#[derive(Tree)]`.
+/// A value made of tensors: a tensor, a [`Key`](crate::Key), a tuple, an array, a `Vec`, an `Option`, a `Box`, an `Arc`, a map, or a struct or
+/// enum of these by `#[derive(Tree)]`.
 ///
 /// Transforms take and return trees; the gradient with respect to a tree is a tree of the same type. The tensors are
 /// the *leaves*, and each has a path, such as `layers.0.weight`, which is its name. All else is *static structure*, and is
@@ -40,6 +40,9 @@ use std::panic::Location;
 pub trait Tree: Sized {
     /// Calls `f` with every tensor and its path, in a fixed order.
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor));
+
+    /// Calls `f` with every tensor, in the order of [`visit`](Tree::visit), to be changed.
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor));
 
     /// The same structure with every tensor replaced, in the order of [`visit`](Tree::visit).
     ///
@@ -71,6 +74,22 @@ pub trait Tree: Sized {
     fn leaves(&self) -> Vec<&Tensor> {
         let mut out = Vec::new();
         self.visit(&mut Path::default(), &mut |_, t| out.push(t));
+        out
+    }
+
+    /// The tensors, to be changed.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let mut x = (Tensor::scalar(1.0), vec![Tensor::scalar(2.0)]);
+    /// for t in x.leaves_mut() {
+    ///     *t *= 10.0;
+    /// }
+    /// assert_eq!((x.0.item(), x.1[0].item()), (10.0, 20.0));
+    /// ```
+    fn leaves_mut(&mut self) -> Vec<&mut Tensor> {
+        let mut out = Vec::new();
+        self.visit_mut(&mut |t| out.push(t));
         out
     }
 
@@ -148,6 +167,44 @@ pub trait Tree: Sized {
         }
         let mut others = other.leaves().into_iter();
         Ok(self.map(&mut |x| f(x, others.next().expect("as many leaves as names"))))
+    }
+
+    /// Combines any number of trees of the same structure leaf by leaf. Static parts are those of `self`.
+    ///
+    /// Panics if the trees do not have the [`same_structure`](Tree::same_structure).
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let [x, m, v] = [1.0, 2.0, 4.0].map(|t| (Tensor::scalar(t), Tensor::scalar(-t)));
+    /// let next = x.map_with(&[&m, &v], |x, rest| x - 0.5 * &rest[0] / rest[1].abs().sqrt());
+    /// assert_eq!((next.0.item(), next.1.item()), (0.5, -0.5));
+    /// ```
+    #[track_caller]
+    #[doc(alias = "tree_map")]
+    fn map_with(&self, others: &[&Self], f: impl FnMut(&Tensor, &[&Tensor]) -> Tensor) -> Self {
+        or_panic(self.try_map_with(others, f))
+    }
+
+    /// [`map_with`](Tree::map_with), with an error if the structures differ.
+    #[track_caller]
+    fn try_map_with(
+        &self,
+        others: &[&Self],
+        mut f: impl FnMut(&Tensor, &[&Tensor]) -> Tensor,
+    ) -> Result<Self> {
+        for (k, other) in others.iter().enumerate() {
+            if let Some(e) = difference(self, *other) {
+                let place = format!("the tree and number {k} of the others");
+                return Err(e.within(place).in_op("map_with").at(Location::caller()));
+            }
+        }
+        let leaves: Vec<Vec<&Tensor>> = others.iter().map(|t| t.leaves()).collect();
+        let mut k = 0;
+        Ok(self.map(&mut |x| {
+            let rest: Vec<&Tensor> = leaves.iter().map(|l| l[k]).collect();
+            k += 1;
+            f(x, &rest)
+        }))
     }
 
     /// An error that names the first difference, unless both trees have leaves of the same names in the same order.

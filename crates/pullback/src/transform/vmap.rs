@@ -1,10 +1,14 @@
 //! Batching: a function of one example, applied to many at once.
 
+mod axes;
+
 use super::{Tree, from_leaves};
 use crate::error::{Result, err, or_panic};
 use crate::location::{entered, with_caller};
 use crate::tape::Level;
 use crate::tensor::{Data, Mapped, Tensor};
+pub use axes::Axes;
+use axes::Given;
 use std::panic::Location;
 
 /// A function of one example as a function of many, which lie along the first axis of every tensor of the input, and of
@@ -23,48 +27,45 @@ use std::panic::Location;
 #[track_caller]
 pub fn vmap<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> impl Fn(&X) -> Y {
     let location = Location::caller();
-    move |x| or_panic(run(&f, x, &[Some(0)], 0, location).map_err(|e| e.in_op("vmap").at(location)))
+    move |x| or_panic(run(&f, x, &Given::new(&0isize), 0, location).map_err(|e| e.in_op("vmap").at(location)))
 }
 
-/// [`vmap`] over chosen axes: for each tensor of the input, in the order of its leaves, the axis of the examples, or `None` if all
-/// examples share it (a single entry stands for all); and the axis of the examples in the outputs.
+/// [`vmap`] over chosen axes: [for each tensor of the input](Axes) the axis of the examples, or `None` if all examples share it; and the axis of the
+/// examples in the outputs.
 ///
 /// ```
 /// use pullback::{prelude::*, vmap_axes};
 /// let f = |(a, b): &(Tensor, Tensor)| a.dot(b);
 /// let (xs, w) = (Tensor::ones([2, 5]), Tensor::from([3.0, 4.0]));
-/// let y = vmap_axes(f, &[Some(1), None], 0)(&(xs, w));
+/// let y = vmap_axes(f, (1, None), 0)(&(xs, w));
 /// assert_eq!(y.to_vec::<f64>(), [7.0; 5]);
 /// ```
 #[track_caller]
-pub fn vmap_axes<X: Tree, Y: Tree, F: Fn(&X) -> Y>(
+pub fn vmap_axes<X: Tree, Y: Tree, F: Fn(&X) -> Y, A: Axes>(
     f: F,
-    in_axes: &[Option<isize>],
+    in_axes: A,
     out_axis: isize,
-) -> impl Fn(&X) -> Y + use<X, Y, F> {
+) -> impl Fn(&X) -> Y + use<X, Y, F, A> {
     let location = Location::caller();
-    let in_axes = in_axes.to_vec();
+    let in_axes = Given::new(&in_axes);
     move |x| or_panic(run(&f, x, &in_axes, out_axis, location).map_err(|e| e.in_op("vmap_axes").at(location)))
 }
 
 fn run<X: Tree, Y: Tree>(
     f: &impl Fn(&X) -> Y,
     x: &X,
-    in_axes: &[Option<isize>],
+    in_axes: &Given,
     out_axis: isize,
     location: &'static Location<'static>,
 ) -> Result<Y> {
     let _entered = entered(location);
-    let leaves = x.leaves();
-    let axis = |k: usize| if in_axes.len() == 1 { in_axes[0] } else { in_axes[k] };
-    if in_axes.len() != 1 && in_axes.len() != leaves.len() {
-        return Err(err!(Axis, "{} axes were given for an input of {} tensors", in_axes.len(), leaves.len()));
-    }
+    let (leaves, names) = (x.leaves(), x.names());
+    let axes = in_axes.of(&names)?;
     let level = Level::new();
     let mut lanes: Option<(usize, String)> = None;
     let mut wrapped = Vec::with_capacity(leaves.len());
-    for ((k, t), name) in leaves.iter().enumerate().zip(x.names()) {
-        let Some(at) = axis(k) else {
+    for ((t, name), at) in leaves.iter().zip(names).zip(axes) {
+        let Some(at) = at else {
             wrapped.push((*t).clone());
             continue;
         };

@@ -284,6 +284,7 @@ fn cheap() -> Vec<Call> {
         try_dirichlet = |x, _d| Tensor::try_dirichlet(Key::new(1), x);
         try_poisson = |x, _d| Tensor::try_poisson(Key::new(1), x);
         try_categorical = |x, d| Tensor::try_categorical(Key::new(1), x, d.axis());
+        try_map_with = |x, d| vec![x.clone()].try_map_with(&[&d.some(2, Draw::any)], |a, _| a.clone());
         try_to = |x, _d| x.try_to(&Device::cpu());
         try_to_vec = |x, d| if d.0.roll(2) == 0 { x.try_to_vec::<f64>().map(drop) } else { x.try_to_vec::<bool>().map(drop) };
         try_zip = |x, d| vec![x.clone(), d.any()].try_zip(&d.some(3, Draw::any), |a, _| a.clone());

@@ -4,6 +4,7 @@ use pullback::prelude::*;
 use pullback::{ErrorKind, Path};
 use std::collections::{BTreeMap, HashMap};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 fn s(v: f64) -> Tensor {
     Tensor::scalar(v)
@@ -344,6 +345,10 @@ impl Tree for Tied {
         path.at("shared", |p| self.0.visit(p, f));
     }
 
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        self.0.visit_mut(f);
+    }
+
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         Tied(f(&self.0))
     }
@@ -360,4 +365,89 @@ fn derived_trees_hold_handwritten_ones() {
     let x = Outer { tied: Tied(s(3.0)) };
     assert_eq!(x.names(), ["tied.shared"]);
     assert_eq!(grad(|x: &Outer| x.tied.0.square())(&x).tied.0.item(), 6.0);
+}
+
+/// Everything that a tree can be made of.
+#[derive(Tree, Clone)]
+enum Any {
+    All {
+        one: Tensor,
+        list: Vec<Tensor>,
+        pair: (Tensor, f64),
+        array: [Tensor; 2],
+        maybe: Option<Tensor>,
+        boxed: Box<Tensor>,
+        shared: Arc<Tensor>,
+        key: Key,
+        sorted: BTreeMap<String, Tensor>,
+        hashed: HashMap<u32, Tensor>,
+        #[tree(skip)]
+        skipped: u8,
+    },
+    Nothing,
+}
+
+fn any() -> Any {
+    let number = |k: i32| Tensor::scalar(k as f64);
+    Any::All {
+        one: number(0),
+        list: vec![number(1), number(2)],
+        pair: (number(3), 0.5),
+        array: [number(4), number(5)],
+        maybe: Some(number(6)),
+        boxed: Box::new(number(7)),
+        shared: Arc::new(number(8)),
+        key: Key::new(9),
+        sorted: [("b".to_string(), number(11)), ("a".to_string(), number(10))].into(),
+        hashed: [(2, number(13)), (1, number(12))].into(),
+        skipped: 3,
+    }
+}
+
+#[test]
+fn leaves_to_be_changed_are_the_leaves_in_their_order() {
+    let mut x = any();
+    let before: Vec<Vec<f64>> = x.leaves().iter().map(|t| t.to_vec()).collect();
+    assert_eq!(before.len(), 14);
+    assert_eq!(x.leaves_mut().iter().map(|t| t.to_vec::<f64>()).collect::<Vec<_>>(), before);
+    for (k, t) in x.leaves_mut().into_iter().enumerate() {
+        *t = &*t + k as f64;
+    }
+    let after = x.leaves().iter().map(|t| t.to_vec::<f64>()).collect::<Vec<_>>();
+    for (k, (after, before)) in after.iter().zip(&before).enumerate() {
+        assert!(after.iter().zip(before).all(|(a, b)| *a == b + k as f64), "{k}");
+    }
+    assert!(Any::Nothing.leaves_mut().is_empty());
+}
+
+#[test]
+fn what_is_shared_is_not_changed_for_others() {
+    let shared = Arc::new(s(1.0));
+    let mut x = vec![shared.clone(), shared.clone()];
+    *x.leaves_mut()[0] += 1.0;
+    assert_eq!([shared.item(), x[0].item(), x[1].item()], [1.0, 2.0, 1.0]);
+    // Each place has a gradient of its own.
+    let g = grad(|x: &Vec<Arc<Tensor>>| &*x[0] * 3.0 + &*x[1] * 5.0)(&x);
+    assert_eq!((g[0].item(), g[1].item()), (3.0, 5.0));
+}
+
+#[test]
+fn leaves_to_be_changed_are_written_in_place() {
+    let mut x = vec![Tensor::linspace(0.0, 1.0, 1000)];
+    let at = x[0].as_slice::<f64>().unwrap().as_ptr();
+    for t in x.leaves_mut() {
+        *t += 1.0;
+    }
+    assert_eq!(x[0].as_slice::<f64>().unwrap().as_ptr(), at);
+}
+
+#[test]
+fn several_trees_at_once() {
+    let tree = |a: f64, b: f64| vec![s(a), s(b)];
+    let (x, m, v) = (tree(1.0, 2.0), tree(10.0, 20.0), tree(100.0, 200.0));
+    let sum = x.map_with(&[&m, &v], |x, rest| x + rest[0] + rest[1]);
+    assert_eq!((sum[0].item(), sum[1].item()), (111.0, 222.0));
+    assert_eq!(x.map_with(&[], |x, _| x * 2.0)[1].item(), 4.0);
+    let e = x.try_map_with(&[&m, &vec![s(1.0)]], |x, _| x.clone()).unwrap_err();
+    assert!(e.to_string().contains("number 1 of the others: only the first tree has the leaf `1`"), "{e}");
 }

@@ -285,3 +285,35 @@ fn errors_inside_name_their_own_line_and_the_shape_of_one_example() {
         vmap(|(x, i): &(Tensor, Tensor)| x.index_add(0, i, x))(&both)
     });
 }
+
+#[derive(Tree, Clone)]
+struct Layer {
+    weight: Tensor,
+    rest: Vec<Tensor>,
+}
+
+/// Axes as a tree, of which an entry holds for all that is below it.
+#[test]
+fn axes_as_a_tree() {
+    let layer =
+        Layer { weight: Tensor::linspace(0.0, 1.0, 6).reshape([2, 3]), rest: vec![Tensor::ones([4, 2]); 2] };
+    let x = Tensor::linspace(1.0, 2.0, 12).reshape([3, 4]);
+    let f = |(l, x): &(Layer, Tensor)| l.weight.matmul(x) + &l.rest[0] * &l.rest[1];
+    let input = (layer, x);
+    let by_order = vmap_axes(f, &[None, Some(0), Some(0), Some(1)], 0)(&input);
+    let same = |y: Tensor| assert_eq!(y.to_vec::<f64>(), by_order.to_vec::<f64>());
+    same(vmap_axes(f, ([("weight", None), ("rest", Some(0))], 1), 0)(&input));
+    same(vmap_axes(f, ([("weight", None), ("rest.0", Some(0)), ("rest.1", Some(-2))], Some(-1)), 0)(&input));
+    let per_leaf = (vec![0, 0], [None, Some(1)]);
+    let g = |(l, [w, x]): &(Vec<Tensor>, [Tensor; 2])| w.matmul(x) + &l[0] * &l[1];
+    same(vmap_axes(g, per_leaf, 0)(&(input.0.rest.clone(), [input.0.weight.clone(), input.1.clone()])));
+    let all = vmap_axes(|x: &(Tensor, Vec<Tensor>)| &x.0 + &x.1[0], 0, 0);
+    assert_eq!(all(&(Tensor::ones([3, 2]), vec![Tensor::ones([3, 2])])).shape(), [3, 2]);
+
+    refused(&["vmap_axes: ", "no axis was given for input `0.rest.0`"], || {
+        vmap_axes(f, ([("weight", None)], 1), 0)(&input)
+    });
+    refused(&["vmap_axes: ", "an axis was given for `0.bias`"], || {
+        vmap_axes(f, ([("weight", None), ("rest", Some(0)), ("bias", None)], 1), 0)(&input)
+    });
+}

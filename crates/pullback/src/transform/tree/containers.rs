@@ -6,10 +6,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
 use std::marker::PhantomData;
+use std::sync::Arc;
 
 impl Tree for Tensor {
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
         f(path, self);
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        f(self);
     }
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
@@ -25,6 +30,10 @@ impl Tree for Key {
         f(path, &self.words);
     }
 
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        f(&mut self.words);
+    }
+
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         Key { words: f(&self.words) }
     }
@@ -37,6 +46,8 @@ macro_rules! without_leaves {
     ($($t:ty),+) => {$(
         impl Tree for $t {
             fn visit<'a>(&'a self, _: &mut Path, _: &mut dyn FnMut(&Path, &'a Tensor)) {}
+
+            fn visit_mut<'a>(&'a mut self, _: &mut dyn FnMut(&'a mut Tensor)) {}
 
             fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
                 self.clone()
@@ -53,6 +64,8 @@ without_leaves!((), bool, u8, u32, u64, usize, i32, i64, f32, f64, String, &str)
 impl<T: ?Sized> Tree for PhantomData<T> {
     fn visit<'a>(&'a self, _: &mut Path, _: &mut dyn FnMut(&Path, &'a Tensor)) {}
 
+    fn visit_mut<'a>(&'a mut self, _: &mut dyn FnMut(&'a mut Tensor)) {}
+
     fn map(&self, _: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         PhantomData
     }
@@ -63,6 +76,10 @@ impl<T: ?Sized> Tree for PhantomData<T> {
 impl<T: Tree> Tree for Vec<T> {
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
         self.iter().enumerate().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        self.iter_mut().for_each(|t| t.visit_mut(f));
     }
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
@@ -80,6 +97,10 @@ impl<T: Tree, const N: usize> Tree for [T; N] {
         self.iter().enumerate().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
     }
 
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        self.iter_mut().for_each(|t| t.visit_mut(f));
+    }
+
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         std::array::from_fn(|k| self[k].map(f))
     }
@@ -92,6 +113,10 @@ impl<T: Tree, const N: usize> Tree for [T; N] {
 impl<T: Tree> Tree for Option<T> {
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
         self.iter().for_each(|t| t.visit(path, f));
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        self.iter_mut().for_each(|t| t.visit_mut(f));
     }
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
@@ -109,8 +134,35 @@ impl<T: Tree> Tree for Box<T> {
         (**self).visit(path, f);
     }
 
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        (**self).visit_mut(f);
+    }
+
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
         Box::new((**self).map(f))
+    }
+
+    fn statics(&self, out: &mut Statics) {
+        (**self).statics(out);
+    }
+}
+
+/// What several share, such as a large table of numbers. Each place in a tree has leaves of its own: two holders of one `Arc` have two gradients, and
+/// what is mapped or written to is not shared any more.
+impl<T: Tree> Tree for Arc<T> {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        (**self).visit(path, f);
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        if Arc::get_mut(self).is_none() {
+            *self = Arc::new((**self).map(&mut Tensor::clone));
+        }
+        Arc::get_mut(self).expect("nobody else holds a new one").visit_mut(f);
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        Arc::new((**self).map(f))
     }
 
     fn statics(&self, out: &mut Statics) {
@@ -121,6 +173,10 @@ impl<T: Tree> Tree for Box<T> {
 impl<K: Display + Ord + Clone, V: Tree> Tree for BTreeMap<K, V> {
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
         self.iter().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        self.values_mut().for_each(|t| t.visit_mut(f));
     }
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
@@ -140,6 +196,12 @@ impl<K: Display + Ord + Clone, V: Tree> Tree for BTreeMap<K, V> {
 impl<K: Display + Ord + Hash + Clone, V: Tree, S: BuildHasher + Clone> Tree for HashMap<K, V, S> {
     fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
         sorted(self).into_iter().for_each(|(k, t)| path.at(k, |p| t.visit(p, f)));
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        let mut entries: Vec<(&K, &mut V)> = self.iter_mut().collect();
+        entries.sort_unstable_by_key(|(k, _)| *k);
+        entries.into_iter().for_each(|(_, t)| t.visit_mut(f));
     }
 
     fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
@@ -168,6 +230,10 @@ macro_rules! tuples {
         impl<$($T: Tree),+> Tree for ($($T,)+) {
             fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
                 $(path.at($k, |p| self.$k.visit(p, f));)+
+            }
+
+            fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+                $(self.$k.visit_mut(f);)+
             }
 
             fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
