@@ -27,7 +27,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | values | [`Tensor`], its element types [`DType`], structures of tensors ([`Tree`]), random numbers ([`Key`]), files ([`save()`], [`load`]) |
+//! | values | [`Tensor`], its element types [`DType`], structures of tensors ([`Tree`]), sparse matrices ([`Sparse`]), random numbers ([`Key`]), files ([`save()`], [`load`]) |
 //! | gradients as PyTorch has them | [`Tensor::backward`], [`grad_of`], [`no_grad`], [`enable_grad`], [`detect_anomaly`] |
 //! | transforms of functions | [`grad`], [`value_and_grad`], [`value_and_grad_aux`], [`vjp`], [`jvp`], [`vmap`], [`vmap_axes`], [`linearize`], [`transpose`], [`stop_gradient`] |
 //! | matrices of derivatives, higher orders | [`jacobian`], [`jacfwd`], [`jacrev`], [`hessian`], [`hvp`], [`gauss_newton_vp`], [`taylor`] |
@@ -77,8 +77,9 @@ pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
 pub use tensor::{
     Attention, AxisList, AxisRange, Between, Conv, CrossEntropy, Device, Ellipsis, Fallible, IndexItem,
-    Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, PadMode, Padding, PerAxis,
-    Pool, Selected, Tensor, attention, einsum, grad_of, try_attention, try_einsum, try_grad_of, with_device,
+    Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, Pad, PadMode, Padding,
+    PerAxis, Pool, Selected, Sparse, Tensor, attention, einsum, grad_of, try_attention, try_einsum,
+    try_grad_of, with_device,
 };
 pub use transform::{
     Axes, Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path,

@@ -26,6 +26,7 @@ pub(crate) mod rows;
 pub(crate) mod scan;
 pub(crate) mod scratch;
 pub(crate) mod segment;
+pub(crate) mod sparse;
 mod strided;
 mod tiles;
 mod vectorised;

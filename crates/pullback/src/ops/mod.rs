@@ -30,6 +30,7 @@ mod scan;
 mod segment;
 mod slice;
 mod softmax;
+mod sparse;
 mod windows;
 
 #[cfg(test)]
@@ -43,7 +44,7 @@ pub(crate) use {
     attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, distribution::*,
     dot::*, elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*, logic::*,
     norm::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
-    windows::*,
+    sparse::*, windows::*,
 };
 
 use crate::DType;
@@ -393,6 +394,7 @@ elementwise_table! { primitives {
     CrossEntropy { smoothing }, CrossEntropyPullback { smoothing }, SoftCrossEntropy, SoftCrossEntropyPullback,
     LayerNorm { eps, centred }, LayerNormPullback { eps, centred },
     Attention { scale, causal, dropout }, AttentionPullback { scale, causal, dropout },
+    SparseDot { rows }, SampledDot,
     Uniform { dtype, shape }, Randn { dtype, shape }, TruncatedNormal { low, high, dtype, shape },
     LogGammaDraw { order }, Poisson, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
 } }

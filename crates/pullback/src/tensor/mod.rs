@@ -22,6 +22,7 @@ mod operand;
 mod operators;
 mod random;
 mod slicing;
+mod sparse;
 mod typed;
 
 pub use attention::{Attention, attention, try_attention};
@@ -40,6 +41,7 @@ pub(crate) use node::{Fresh, Link, Node, alive};
 pub use operand::Operand;
 pub use random::Key;
 pub use slicing::{AxisRange, IntoRanges, NewAxis};
+pub use sparse::Sparse;
 
 use crate::DType;
 use crate::allocation::ALWAYS_THERE;

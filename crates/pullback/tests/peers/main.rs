@@ -7,3 +7,4 @@ mod indexing;
 mod order;
 mod recorded;
 mod softmax;
+mod sparse;

@@ -2,7 +2,7 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, PadMode, prelude::*,
+    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, PadMode, Sparse, prelude::*,
     try_custom_op, try_grad_of, try_trace,
 };
 use pullback_testing::Dice;
@@ -284,6 +284,12 @@ fn cheap() -> Vec<Call> {
         try_dirichlet = |x, _d| Tensor::try_dirichlet(Key::new(1), x);
         try_poisson = |x, _d| Tensor::try_poisson(Key::new(1), x);
         try_categorical = |x, d| Tensor::try_categorical(Key::new(1), x, d.axis());
+        try_coo = |x, d| Sparse::try_coo(x, &d.any(), &d.any(), [d.len(), d.len()]);
+        try_csr = |x, d| Sparse::try_csr(x, &d.any(), &d.any(), [d.len(), d.len()]);
+        try_matmul = |x, d| {
+            let list = Tensor::from(d.some(3, Draw::integer));
+            Sparse::try_coo(&list, &list, &list.cast(DType::F64), [d.len(), 3])?.try_matmul(x)
+        };
         try_map_with = |x, d| vec![x.clone()].try_map_with(&[&d.some(2, Draw::any)], |a, _| a.clone());
         try_to = |x, _d| x.try_to(&Device::cpu());
         try_to_vec = |x, d| if d.0.roll(2) == 0 { x.try_to_vec::<f64>().map(drop) } else { x.try_to_vec::<bool>().map(drop) };

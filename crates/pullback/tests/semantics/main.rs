@@ -16,6 +16,7 @@ mod mutation;
 mod nesting;
 mod orders;
 mod saving;
+mod sparse;
 mod stopping_gradients;
 mod tensors;
 mod threads;

@@ -1,7 +1,7 @@
 //! The trees of the standard library's types.
 
 use super::{Path, Statics, Tree};
-use crate::{Key, Tensor};
+use crate::{Key, Sparse, Tensor};
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Display;
 use std::hash::{BuildHasher, Hash};
@@ -39,6 +39,25 @@ impl Tree for Key {
     }
 
     fn statics(&self, _: &mut Statics) {}
+}
+
+/// The values are the leaf; the places are structure.
+impl Tree for Sparse {
+    fn visit<'a>(&'a self, path: &mut Path, f: &mut dyn FnMut(&Path, &'a Tensor)) {
+        path.at("values", |path| f(path, self.values()));
+    }
+
+    fn visit_mut<'a>(&'a mut self, f: &mut dyn FnMut(&'a mut Tensor)) {
+        f(self.values_mut());
+    }
+
+    fn map(&self, f: &mut dyn FnMut(&Tensor) -> Tensor) -> Self {
+        self.carrying(f(self.values()))
+    }
+
+    fn statics(&self, out: &mut Statics) {
+        out.at("places", |out| out.note(&self.structure()));
+    }
 }
 
 /// Static parts: they have no leaves, and are cloned.
