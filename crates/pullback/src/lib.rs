@@ -27,7 +27,7 @@
 //!
 //! | | |
 //! |---|---|
-//! | values | [`Tensor`], its element types [`DType`], structures of tensors ([`Tree`]), sparse matrices ([`Sparse`]), random numbers ([`Key`]), files ([`save()`], [`load`]) |
+//! | values | [`Tensor`], its element types [`DType`], structures of tensors ([`Tree`]), sparse matrices ([`Sparse`]), random numbers ([`Key`]), files ([`save()`], [`load`], [`npy`], [`csv`]) |
 //! | gradients as PyTorch has them | [`Tensor::backward`], [`grad_of`], [`no_grad`], [`enable_grad`], [`detect_anomaly`] |
 //! | transforms of functions | [`grad`], [`value_and_grad`], [`value_and_grad_aux`], [`vjp`], [`jvp`], [`vmap`], [`vmap_axes`], [`linearize`], [`transpose`], [`stop_gradient`] |
 //! | matrices of derivatives, higher orders | [`jacobian`], [`jacfwd`], [`jacrev`], [`hessian`], [`hvp`], [`gauss_newton_vp`], [`taylor`] |
@@ -71,7 +71,9 @@ pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{Graph, Place, Statistics, StepView};
 pub use pullback_macros::Tree;
-pub use save::{load, save};
+#[cfg(feature = "npz")]
+pub use save::npz;
+pub use save::{csv, load, npy, save};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};

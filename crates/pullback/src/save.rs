@@ -24,13 +24,22 @@
 //! # std::fs::remove_file(&path).unwrap();
 //! # Ok::<(), pullback::Error>(())
 //! ```
+//!
+//! [`Loading`] renames, converts and leaves out; [`Archive`] is the file as a map of names, of which each tensor is read when it is asked for.
+
+pub mod csv;
+mod loading;
+pub mod npy;
+#[cfg(feature = "npz")]
+pub mod npz;
+
+pub use loading::{Archive, Differences, Loading};
 
 use crate::error::{Error, Result};
 use crate::replace::{replace, unusable};
 use crate::tensor::archive;
 use crate::transform::{Tree, from_leaves};
-use std::fs::File;
-use std::io::{BufReader, Write};
+use std::io::Write;
 use std::panic::Location;
 use std::path::Path;
 
@@ -55,21 +64,14 @@ pub fn save(tree: &impl Tree, path: impl AsRef<Path>) -> Result<()> {
 }
 
 /// Reads a file into the structure of `like`, whose leaves say which names, shapes and element types the file must
-/// have: all of them, and no others. Their values do not matter.
+/// have: all of them, and no others. Their values do not matter. [`Loading`] is less strict.
 ///
 /// The error is [`Io`](crate::ErrorKind::Io) if the file cannot be read, [`Format`](crate::ErrorKind::Format) if it is
 /// not a safetensors file, and [`Structure`](crate::ErrorKind::Structure), [`Shape`](crate::ErrorKind::Shape) or
-/// [`DType`](crate::ErrorKind::DType) if it does not fit `like`. The tensors that come back do not require gradients.
+/// [`DType`](crate::ErrorKind::DType) if it does not fit `like`: it names all that differs. The tensors that come back do not require gradients.
 #[track_caller]
 pub fn load<X: Tree>(like: &X, path: impl AsRef<Path>) -> Result<X> {
-    let (path, location) = (path.as_ref(), Location::caller());
-    let read = || {
-        let file = File::open(path).map_err(unusable)?;
-        let len = file.metadata().map_err(unusable)?.len();
-        archive::read(&like.named(), BufReader::new(file), len)
-    };
-    let read = read().map_err(|e: Error| e.within(path.display()).in_op("load").at(location))?;
-    Ok(from_leaves(like, read))
+    Loading::new().load(like, path)
 }
 
 /// What [`save`] writes, as bytes.
@@ -93,6 +95,6 @@ pub fn to_bytes(tree: &impl Tree) -> Result<Vec<u8>> {
 #[track_caller]
 pub fn from_bytes<X: Tree>(like: &X, bytes: &[u8]) -> Result<X> {
     let location = Location::caller();
-    let read = archive::read(&like.named(), bytes, bytes.len() as u64);
+    let read = archive::read(&like.named(), bytes);
     Ok(from_leaves(like, read.map_err(|e| e.in_op("from_bytes").at(location))?))
 }

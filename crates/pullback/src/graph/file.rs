@@ -89,7 +89,7 @@ impl Graph {
         let text = std::str::from_utf8(text).map_err(|_| err!(Format, "the graph is no text"))?;
         let (mut graph, external) = parse(text)?;
         let like = numbered(external.iter().map(|&k| &graph.consts[k]).collect());
-        let values = archive::read(&like, constants, constants.len() as u64)?;
+        let values = archive::read(&like, constants)?;
         for (k, value) in external.into_iter().zip(values) {
             debug_assert_eq!(graph.aval(Ref::Const(k)).shape[..], *value.shape());
             graph.consts[k] = value;

@@ -12,9 +12,10 @@ use crate::dtype::{DType, with_stored};
 use crate::error::{Result, err};
 use crate::replace::unusable;
 use crate::shape::Shape;
-use header::{Entry, MAX_HEADER};
+pub(crate) use header::Entry;
+use header::MAX_HEADER;
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Read, Write};
+use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 /// The element types that both sides know, largest first: the order in which tensors lie in the file, so that each
 /// is aligned. It is the order of the reference implementation, so that files are equal byte for byte.
@@ -31,6 +32,11 @@ const TYPES: [(DType, &str); 8] = [
 
 fn rank(dtype: DType) -> usize {
     TYPES.iter().position(|&(d, _)| d == dtype).expect("every type of tensors is in the list")
+}
+
+/// The type of tensors that a file spells so.
+pub(crate) fn dtype_of(spelled: &str) -> Option<DType> {
+    TYPES.iter().find(|(_, s)| *s == spelled).map(|&(d, _)| d)
 }
 
 /// All that comes before the data, and the tensors in the order of the file.
@@ -95,19 +101,156 @@ pub(crate) fn to_bytes(named: &[(String, &Tensor)]) -> Result<Vec<u8>> {
     Ok(out)
 }
 
-/// Reads tensors of these names, shapes and types from a stream of `len` bytes, all of them and no others. The data has no gaps, so that one
-/// pass over it is enough.
-pub(crate) fn read(like: &[(String, &Tensor)], mut from: impl Read, len: u64) -> Result<Vec<Tensor>> {
-    let entries = read_header(&mut from, len)?;
-    let positions = fit(like, &entries)?;
-    let mut found: Vec<Option<Tensor>> = vec![None; like.len()];
-    for (entry, k) in entries.iter().zip(positions) {
-        found[k] = Some(read_tensor(like[k].1, &entry.name, &mut from)?);
-    }
-    Ok(found.into_iter().map(|t| t.expect("each tensor has an entry")).collect())
+/// A file whose header has been read and checked; its tensors are read when they are asked for.
+pub(crate) struct Source<R> {
+    from: R,
+    /// Where the data begins, and where the stream is.
+    data: u64,
+    at: u64,
+    entries: Vec<Entry>,
 }
 
-fn read_header(from: &mut impl Read, len: u64) -> Result<Vec<Entry>> {
+/// What may differ between a tree and the file that it is loaded from.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Leeway {
+    /// Leaves that the file lacks stay as they are.
+    pub missing: bool,
+    /// Tensors of the file that the tree does not have are left out.
+    pub extra: bool,
+    /// Floats are converted to the type that they have in the tree.
+    pub floats: bool,
+}
+
+/// How a file and a tree differ.
+#[derive(Default)]
+pub(crate) struct Difference {
+    pub missing: Vec<String>,
+    pub extra: Vec<String>,
+    /// Leaves of another shape, of another kind of type, and of another float type, with what they are on both sides.
+    pub shapes: Vec<String>,
+    pub types: Vec<String>,
+    pub floats: Vec<String>,
+}
+
+impl<R: Read + Seek> Source<R> {
+    /// Reads the header of a stream of `len` bytes.
+    pub fn new(mut from: R, len: u64) -> Result<Source<R>> {
+        let (entries, data) = read_header(&mut from, len)?;
+        Ok(Source { from, data, at: data, entries })
+    }
+
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The tensor of an entry, as the file has it.
+    pub fn read(&mut self, k: usize) -> Result<Tensor> {
+        let Entry { name, dtype, shape, bytes } = &self.entries[k];
+        let Some(known) = dtype_of(dtype) else {
+            return Err(err!(DType, "`{name}` is of type {dtype}, which tensors here do not have"));
+        };
+        let shape = Shape::from(&shape[..]);
+        shape.checked_len().map_err(|e| e.within(format_args!("`{name}`")))?;
+        let start = self.data + bytes.start;
+        if self.at != start {
+            self.from.seek(SeekFrom::Start(start)).map_err(unusable)?;
+        }
+        self.at = start; // and nowhere known, if what follows fails
+        let tensor = read_tensor(known, shape, name, &mut self.from)?;
+        self.at = self.data + bytes.end;
+        Ok(tensor)
+    }
+
+    /// How the tree with these leaves differs from the file.
+    pub fn difference(&self, named: &[(String, &Tensor)]) -> Result<Difference> {
+        let by_name = by_name(named)?;
+        let mut out = Difference::default();
+        for entry in &self.entries {
+            match by_name.get(&entry.name[..]) {
+                None => out.extra.push(entry.name.clone()),
+                Some(&k) => out.compare(entry, named[k].1),
+            }
+        }
+        let in_file: HashSet<&str> = self.entries.iter().map(|e| &e.name[..]).collect();
+        out.missing = named.iter().map(|(n, _)| n.clone()).filter(|n| !in_file.contains(&n[..])).collect();
+        Ok(out)
+    }
+
+    /// Reads tensors of these names, shapes and types, in the order of the file; a leaf that need not be there stays as it is.
+    pub fn load(&mut self, like: &[(String, &Tensor)], leeway: Leeway) -> Result<Vec<Tensor>> {
+        self.difference(like)?.within(leeway)?;
+        let by_name = by_name(like)?;
+        let mut found: Vec<Tensor> = like.iter().map(|(_, t)| (*t).clone()).collect();
+        for k in 0..self.entries.len() {
+            if let Some(&leaf) = by_name.get(&self.entries[k].name[..]) {
+                found[leaf] = self.read(k)?.try_cast(like[leaf].1.dtype())?;
+            }
+        }
+        Ok(found)
+    }
+}
+
+fn by_name<'a>(named: &'a [(String, &Tensor)]) -> Result<HashMap<&'a str, usize>> {
+    let by_name: HashMap<&str, usize> =
+        named.iter().enumerate().map(|(k, (name, _))| (&name[..], k)).collect();
+    match named.iter().enumerate().find(|(k, (name, _))| by_name[&name[..]] != *k) {
+        Some((_, (name, _))) => Err(header::twice(name)),
+        None => Ok(by_name),
+    }
+}
+
+impl Difference {
+    fn compare(&mut self, entry: &Entry, like: &Tensor) {
+        let Entry { name, dtype, shape, .. } = entry;
+        let expected = TYPES[rank(like.dtype())].1;
+        let sides = || {
+            format!(
+                "leaf `{name}` is {expected} {:?} in the tree and {dtype} {shape:?} in the file",
+                like.shape()
+            )
+        };
+        let are_floats = like.dtype().is_float() && dtype_of(dtype).is_some_and(DType::is_float);
+        if like.shape() != &shape[..] {
+            self.shapes.push(sides());
+        } else if dtype != expected && are_floats {
+            self.floats.push(format!("{}; cast the tree, or load with floats converted", sides()));
+        } else if dtype != expected {
+            self.types.push(format!("{}; load into a tree of that type, and cast", sides()));
+        }
+    }
+
+    /// An error that names all that differs, unless it may.
+    fn within(self, leeway: Leeway) -> Result<()> {
+        let list =
+            |names: &[String], allowed: bool| if allowed { None } else { list(names.iter().map(|n| &n[..])) };
+        let mut said = match (list(&self.missing, leeway.missing), list(&self.extra, leeway.extra)) {
+            (None, None) => vec![],
+            (Some(names), None) => vec![format!("the file lacks {names}")],
+            (None, Some(names)) => vec![format!("the file also has {names}; the tree does not")],
+            (Some(missing), Some(extra)) => {
+                vec![format!("the file lacks {missing}, and has {extra}, which the tree does not")]
+            }
+        };
+        let structure = !said.is_empty();
+        let floats = if leeway.floats { vec![] } else { self.floats };
+        let is_shape = !self.shapes.is_empty();
+        said.extend(self.shapes.into_iter().chain(self.types).chain(floats));
+        match (said.is_empty(), structure, is_shape) {
+            (true, ..) => Ok(()),
+            (_, true, _) => Err(err!(Structure, "{}", said.join("; "))),
+            (_, _, true) => Err(err!(Shape, "{}", said.join("; "))),
+            _ => Err(err!(DType, "{}", said.join("; "))),
+        }
+    }
+}
+
+/// Reads tensors of these names, shapes and types from bytes, all of them and no others.
+pub(crate) fn read(like: &[(String, &Tensor)], bytes: &[u8]) -> Result<Vec<Tensor>> {
+    Source::new(Cursor::new(bytes), bytes.len() as u64)?.load(like, Leeway::default())
+}
+
+/// The entries, and where the data begins.
+fn read_header(from: &mut impl Read, len: u64) -> Result<(Vec<Entry>, u64)> {
     let Some(rest) = len.checked_sub(8) else {
         return Err(err!(Format, "a file of {len} bytes has no room for the length of its header"));
     };
@@ -119,53 +262,7 @@ fn read_header(from: &mut impl Read, len: u64) -> Result<Vec<Entry>> {
     }
     let mut text = vec![0; size as usize];
     from.read_exact(&mut text).map_err(unusable)?;
-    header::parse(&text, rest - size)
-}
-
-/// For each entry, which of the tensors of a tree it is; an error unless they fit each other one to one.
-fn fit(named: &[(String, &Tensor)], entries: &[Entry]) -> Result<Vec<usize>> {
-    let by_name: HashMap<&str, usize> =
-        named.iter().enumerate().map(|(k, (name, _))| (&name[..], k)).collect();
-    if let Some((_, (name, _))) = named.iter().enumerate().find(|(k, (name, _))| by_name[&name[..]] != *k) {
-        return Err(header::twice(name));
-    }
-    let in_file: HashSet<&str> = entries.iter().map(|e| &e.name[..]).collect();
-    let missing = named.iter().map(|(name, _)| &name[..]).filter(|name| !in_file.contains(name));
-    let extra = entries.iter().map(|e| &e.name[..]).filter(|name| !by_name.contains_key(name));
-    match (list(missing), list(extra)) {
-        (None, None) => {}
-        (Some(names), None) => return Err(err!(Structure, "the file lacks {names}")),
-        (None, Some(names)) => return Err(err!(Structure, "the file also has {names}; the tree does not")),
-        (Some(missing), Some(extra)) => {
-            return Err(err!(
-                Structure,
-                "the file lacks {missing}, and has {extra}, which the tree does not"
-            ));
-        }
-    }
-    let position = |entry: &Entry| {
-        let k = by_name[&entry.name[..]];
-        check_type(entry, named[k].1).map(|()| k)
-    };
-    entries.iter().map(position).collect()
-}
-
-fn check_type(entry: &Entry, like: &Tensor) -> Result<()> {
-    let Entry { name, dtype, shape, .. } = entry;
-    let expected = TYPES[rank(like.dtype())].1;
-    let sides = || {
-        format!(
-            "leaf `{name}` is {expected} {:?} in the tree and {dtype} {shape:?} in the file",
-            like.shape()
-        )
-    };
-    if dtype != expected {
-        return Err(err!(DType, "{}; load into a tree of that type, and cast", sides()));
-    }
-    if like.shape() != &shape[..] {
-        return Err(err!(Shape, "{}", sides()));
-    }
-    Ok(())
+    Ok((header::parse(&text, rest - size)?, 8 + size))
 }
 
 /// Names for a message, the first few of many.
@@ -180,11 +277,11 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     }
 }
 
-fn read_tensor(like: &Tensor, name: &str, from: &mut impl Read) -> Result<Tensor> {
-    let (dtype, shape) = (like.dtype(), Shape::from(like.shape()));
+fn read_tensor(dtype: DType, shape: Shape, name: &str, from: &mut impl Read) -> Result<Tensor> {
     let mut data = Data::Gone;
     let mut out = Output::new(&shape, &mut data);
     with_stored!(dtype, T => {
+        ask_for::<T>(shape.numel())?;
         let elements = out.fill::<T>();
         let bytes = bytemuck::cast_slice_mut(elements);
         from.read_exact(bytes).map_err(unusable)?;

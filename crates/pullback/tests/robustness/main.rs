@@ -2,4 +2,5 @@
 
 mod bad_input;
 mod error_lines;
+mod mutated_files;
 mod never_panics;

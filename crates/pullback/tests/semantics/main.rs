@@ -9,6 +9,7 @@ mod attention_and_losses;
 mod control_flow;
 mod convolutions;
 mod eager_and_functional;
+mod files;
 mod hooks_and_anomalies;
 mod integers;
 mod kinks;

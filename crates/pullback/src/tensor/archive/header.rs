@@ -19,7 +19,7 @@ pub(super) const MAX_HEADER: u64 = 100_000_000;
 const METADATA: &str = "__metadata__";
 
 /// One tensor of the file.
-pub(super) struct Entry {
+pub(crate) struct Entry {
     pub name: String,
     /// As the file spells it; there are types that tensors here do not have.
     pub dtype: String,
