@@ -297,15 +297,38 @@ makers! { $ random_makers;
     /// let many = Tensor::categorical(Key::new(1), &logits.broadcast_to([1000, 3]), -1);
     /// assert!((many.eq(2i64).sum().item() / 1000.0 - 0.7).abs() < 0.05);
     /// ```
-    #[doc(alias = "multinomial")]
     categorical try_categorical(key: impl Into<Key>, logits: &Tensor, along: isize) {
-        let key = key.into();
-        let at = axis(along, logits.rank()).within("categorical")?;
-        let wide = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
-        let noise = Tensor::try_gumbel(key, logits.shape(), wide).map_err(|e| e.renamed("categorical"))?;
-        let noisy = noise.try_add(logits).map_err(|e| e.renamed("categorical"))?;
-        noisy.try_argmax(at as isize - logits.rank() as isize)
+        let noisy = perturbed(key.into(), logits, along).map_err(|e| e.renamed("categorical"));
+        let (noisy, axis) = noisy.within("categorical")?;
+        noisy.try_argmax(axis)
     }
+
+    /// As many different positions along an axis of `logits` as `count` says, as i64: each is drawn as [`categorical`](Tensor::categorical)
+    /// would draw it from those that are left. No gradient flows through it.
+    ///
+    /// They are the places of the largest of the logits with [`gumbel`](Tensor::gumbel) noise added. [`choice`](Tensor::choice) draws evenly.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let logits = Tensor::from([0.1, 0.2, 0.7, 0.0]).ln();
+    /// let two = Tensor::categorical_distinct(Key::new(1), &logits, 2, -1).to_vec::<i64>();
+    /// assert!(two[0] != two[1] && !two.contains(&3));
+    /// ```
+    #[doc(alias = "multinomial")]
+    categorical_distinct try_categorical_distinct(key: impl Into<Key>, logits: &Tensor, count: usize, along: isize) {
+        let noisy = perturbed(key.into(), logits, along).map_err(|e| e.renamed("categorical_distinct"));
+        let (noisy, axis) = noisy.within("categorical_distinct")?;
+        Ok(noisy.try_topk(count, axis).map_err(|e| e.renamed("categorical_distinct"))?.1)
+    }
+}
+
+/// Logits with Gumbel noise for each key, and the axis counted from the end, because those of the keys are in front.
+#[track_caller]
+fn perturbed(key: Key, logits: &Tensor, along: isize) -> Result<(Tensor, isize)> {
+    let at = axis(along, logits.rank())?;
+    let wide = if logits.dtype() == DType::F64 { DType::F64 } else { DType::F32 };
+    let noisy = Tensor::try_gumbel(key, logits.shape(), wide)?.try_add(logits)?;
+    Ok((noisy, at as isize - logits.rank() as isize))
 }
 
 /// The parameters of one key's draw, repeated for each of many keys.

@@ -284,6 +284,7 @@ fn cheap() -> Vec<Call> {
         try_dirichlet = |x, _d| Tensor::try_dirichlet(Key::new(1), x);
         try_poisson = |x, _d| Tensor::try_poisson(Key::new(1), x);
         try_categorical = |x, d| Tensor::try_categorical(Key::new(1), x, d.axis());
+        try_categorical_distinct = |x, d| Tensor::try_categorical_distinct(Key::new(1), x, d.len(), d.axis());
         try_coo = |x, d| Sparse::try_coo(x, &d.any(), &d.any(), [d.len(), d.len()]);
         try_csr = |x, d| Sparse::try_csr(x, &d.any(), &d.any(), [d.len(), d.len()]);
         try_matmul = |x, d| {

@@ -169,6 +169,21 @@ fn categories_have_their_probabilities() {
     }
 }
 
+/// `P(i, then j) = p_i p_j / (1 - p_i)`.
+#[test]
+fn distinct_categories_are_drawn_from_those_that_are_left() {
+    let p = [0.2, 0.3, 0.5];
+    let logits = Tensor::from(p).ln().broadcast_to([N, 3]);
+    let pairs = Tensor::categorical_distinct(Key::new(32), &logits, 2, 1).to_vec::<i64>();
+    for (i, j) in [(0, 1), (0, 2), (1, 0), (1, 2), (2, 0), (2, 1)] {
+        let share = pairs.chunks(2).filter(|pair| *pair == [i as i64, j as i64]).count() as f64 / N as f64;
+        let exact = p[i] * p[j] / (1.0 - p[i]);
+        assert!((share - exact).abs() < 5.0 * (exact / N as f64).sqrt(), "{share} for {exact}");
+    }
+    let e = Tensor::try_categorical_distinct(Key::new(32), &Tensor::zeros([3]), 4, 0).unwrap_err();
+    assert!(e.to_string().starts_with("categorical_distinct: "), "{e}");
+}
+
 #[test]
 fn choices_without_replacement_are_different() {
     let mut some = Tensor::choice(Key::new(28), 50, 20, false).to_vec::<i64>();
