@@ -77,6 +77,21 @@ for name, dtype in FLOATS.items():
             task(f"{group}/{what},{name}", f, large, large)
 
 
+def definite(n):
+    a = rng.standard_normal((n, n))
+    return a @ a.T / n + np.eye(n)
+
+
+for what, n, f in (
+    ("solve", 1024, lambda a: jnp.linalg.solve(a, a[0])), ("inv", 1024, jnp.linalg.inv), ("qr", 512, jnp.linalg.qr),
+    ("svd", 256, lambda a: jnp.linalg.svd(a, full_matrices=False)),
+):
+    task(f"linalg/{what} {n},f64", f, lambda n=n: rng.standard_normal((n, n)))
+task("linalg/cholesky 1024,f64", jnp.linalg.cholesky, lambda: definite(1024))
+task("linalg/eigh 256,f64", jnp.linalg.eigh, lambda: definite(256))
+task("linalg/solve 1000 of 8,f64", jnp.linalg.solve, lambda: rng.standard_normal((1000, 8, 8)), lambda: rng.standard_normal((1000, 8, 1)))
+
+
 def rows():
     return rng.standard_normal(ROWS).astype(np.float32)
 

@@ -127,6 +127,31 @@ for name, dtype in FLOATS.items():
         large_task("reduction", what, f, name, dtype)
 
 
+# Matrices ---------------------------------------------------------------------------------------
+
+
+def matrix_task(name, n, f):
+    @task(f"linalg/{name} {n},f64")
+    def _():
+        a = torch.randn(n, n, dtype=torch.float64)
+        definite = a @ a.T / n + torch.eye(n, dtype=torch.float64)
+        return lambda: f(a, definite)
+
+
+matrix_task("cholesky", 1024, lambda a, p: torch.linalg.cholesky(p))
+matrix_task("solve", 1024, lambda a, p: torch.linalg.solve(a, a[0]))
+matrix_task("inv", 1024, lambda a, p: torch.linalg.inv(a))
+matrix_task("qr", 512, lambda a, p: torch.linalg.qr(a))
+matrix_task("eigh", 256, lambda a, p: torch.linalg.eigh(p))
+matrix_task("svd", 256, lambda a, p: torch.linalg.svd(a, full_matrices=False))
+
+
+@task("linalg/solve 1000 of 8,f64")
+def _():
+    a, b = torch.randn(1000, 8, 8, dtype=torch.float64), torch.randn(1000, 8, 1, dtype=torch.float64)
+    return lambda: torch.linalg.solve(a, b)
+
+
 # Rows, forward and backward ---------------------------------------------------------------------
 
 

@@ -4,6 +4,8 @@ mod arrays;
 mod chains;
 mod convolutions;
 mod fused;
+#[cfg(feature = "linalg")]
+mod matrices;
 mod networks;
 mod orders;
 mod rows;
@@ -12,7 +14,7 @@ use crate::task::Task;
 use pullback::{DType, Key, Tensor};
 
 pub fn tasks() -> Vec<Task> {
-    [
+    let all = [
         chains::tasks(),
         arrays::tasks(),
         rows::tasks(),
@@ -20,10 +22,10 @@ pub fn tasks() -> Vec<Task> {
         convolutions::tasks(),
         fused::tasks(),
         networks::tasks(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    ];
+    #[cfg(feature = "linalg")]
+    let all = all.into_iter().chain([matrices::tasks()]);
+    all.into_iter().flatten().collect()
 }
 
 const FLOATS: [(DType, &str); 2] = [(DType::F32, "f32"), (DType::F64, "f64")];

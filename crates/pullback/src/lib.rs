@@ -37,6 +37,7 @@
 //! | derivatives of your own | [`custom_rule`], [`custom_op`], [`implicit`], and [`check`] to test them |
 //! | numbers instead of tensors | [`scalar`] |
 //! | differential equations | [`ode`] |
+//! | linear algebra | `linalg`, behind the feature of that name |
 //! | errors instead of panics | [`Fallible`], [`Error`] |
 
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
@@ -77,6 +78,8 @@ pub use save::{csv, load, npy, save};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
+#[cfg(feature = "linalg")]
+pub use tensor::linalg;
 pub use tensor::{
     Attention, AxisList, AxisRange, Between, Conv, CrossEntropy, Device, Ellipsis, Fallible, IndexItem,
     Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, Pad, PadMode, Padding,

@@ -11,6 +11,8 @@ pub(crate) mod dispatch;
 pub(crate) mod in_rows;
 pub(crate) mod isa;
 pub(crate) mod lane;
+#[cfg(feature = "linalg")]
+pub(crate) mod linalg;
 pub(crate) mod map;
 pub(crate) mod math;
 pub(crate) mod matmul;

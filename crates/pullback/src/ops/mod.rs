@@ -18,6 +18,8 @@ mod index;
 mod index_map;
 mod index_put;
 mod layout;
+#[cfg(feature = "linalg")]
+mod linalg;
 mod logic;
 mod norm;
 mod order;
@@ -46,6 +48,9 @@ pub(crate) use {
     norm::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
     sparse::*, windows::*,
 };
+
+#[cfg(feature = "linalg")]
+pub(crate) use linalg::*;
 
 use crate::DType;
 use crate::error::{Result, or_panic};
@@ -244,7 +249,8 @@ fn derived_pushforward(op: &Op, at: &At, t: &[Option<Tensor>]) -> Result<Tensor>
 /// `Jt` from `g -> Jᵀg`, by pulling `<Jᵀg, t>` back to `g`.
 fn transpose(rule: impl Fn(&Tensor) -> Cotangents, y: &Tensor, t: &[Option<Tensor>]) -> Result<Tensor> {
     let level = Level::new();
-    let g = Tensor::ones_of(y.dtype(), y.node().shape.clone()).leaf(level.id());
+    // Where y is: what a rule makes of one number repeated would be on the host.
+    let g = Tensor::ones_of(y.dtype(), y.node().shape.clone()).to(&y.device()).leaf(level.id());
     let mut seeds = Seeds::new();
     for (ct, t) in rule(&g).into_iter().zip(t) {
         if let (Some(ct), Some(t)) = (ct, t)
@@ -397,4 +403,19 @@ elementwise_table! { primitives {
     SparseDot { rows }, SampledDot,
     Uniform { dtype, shape }, Randn { dtype, shape }, TruncatedNormal { low, high, dtype, shape },
     LogGammaDraw { order }, Poisson, Randint { low, high, shape }, Bernoulli { p, shape }, Permutation { n }, FoldIn,
+    #[cfg(feature = "linalg")] TriangularPart { upper, strict },
+    #[cfg(feature = "linalg")] TriangularSolve { upper, unit },
+    #[cfg(feature = "linalg")] Solve,
+    #[cfg(feature = "linalg")] Inv { fails },
+    #[cfg(feature = "linalg")] Det,
+    #[cfg(feature = "linalg")] Cofactor,
+    #[cfg(feature = "linalg")] Slogdet,
+    #[cfg(feature = "linalg")] Cholesky,
+    #[cfg(feature = "linalg")] Lu,
+    #[cfg(feature = "linalg")] Qr,
+    #[cfg(feature = "linalg")] Eigh { vectors },
+    #[cfg(feature = "linalg")] Svd { vectors },
+    #[cfg(feature = "linalg")] Pinv { rtol },
+    #[cfg(feature = "linalg")] Lstsq,
+    #[cfg(feature = "linalg")] MatrixExp,
 } }

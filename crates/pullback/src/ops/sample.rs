@@ -16,11 +16,27 @@ pub(crate) enum Draw {
     Mask(Shape),
     /// Whole numbers of a float type, no two of them equal: far from ties with each other, and with a fractional domain.
     Distinct(Shape),
+    /// Matrices that are far from all that are singular, or have equal eigen- or singular values: diagonals with a little more. The
+    /// diagonal lies so many rows lower.
+    #[cfg(feature = "linalg")]
+    Matrix(usize, Shape),
 }
 
 impl Draw {
     pub fn new(domain: Domain, shape: &[usize]) -> Draw {
         Draw::Float(domain, shape.into())
+    }
+
+    /// What [`Draw::Matrix`] draws around: the numbers 1, 2, .. on the diagonal of each matrix.
+    #[cfg(feature = "linalg")]
+    pub fn diagonals(shift: usize, shape: &[usize]) -> Tensor {
+        let (rows, columns) = (shape[shape.len() - 2], shape[shape.len() - 1]);
+        let element = |k: usize| {
+            let (row, column) = (k / columns % rows, k % columns);
+            if row == (column + shift) % rows { 1.0 + column as f64 } else { 0.0 }
+        };
+        let elements: Vec<f64> = (0..shape.iter().product()).map(element).collect();
+        Tensor::from_slice(&elements, shape)
     }
 
     /// A tensor of this kind; floats have type `dtype`.
@@ -33,6 +49,11 @@ impl Draw {
             Draw::Distinct(shape) => {
                 let n = shape.numel();
                 (Tensor::permutation(key, n).cast(dtype) - (n / 2) as f64).reshape(shape)
+            }
+            #[cfg(feature = "linalg")]
+            Draw::Matrix(shift, shape) => {
+                let more = Tensor::uniform(size, shape, DType::F64) * 0.3 - 0.15;
+                (Draw::diagonals(*shift, shape) + more).cast(dtype)
             }
             Draw::Float(domain, shape) => {
                 let u = Tensor::uniform(size, shape, DType::F64);

@@ -16,6 +16,8 @@ mod in_place;
 mod indexing;
 #[cfg(any(feature = "ndarray", feature = "nalgebra"))]
 mod interop;
+#[cfg(feature = "linalg")]
+pub mod linalg;
 mod methods;
 mod node;
 mod operand;

@@ -4,6 +4,8 @@
 mod convolution;
 mod fused;
 mod indexing;
+#[cfg(feature = "linalg")]
+mod linalg;
 mod order;
 mod recorded;
 mod softmax;

@@ -13,6 +13,8 @@ mod files;
 mod hooks_and_anomalies;
 mod integers;
 mod kinks;
+#[cfg(feature = "linalg")]
+mod linalg;
 mod mutation;
 mod nesting;
 mod orders;

@@ -117,7 +117,7 @@ fn every_operation_alone_has_the_same_bits() {
                     Draw::Float(domain, _) => Draw::new(*domain, &[n]).tensor(Key::new(k as u64), dtype),
                     Draw::Mask(_) => Draw::Mask([n].into()).tensor(Key::new(k as u64), dtype),
                     Draw::Distinct(_) => Draw::Distinct([n].into()).tensor(Key::new(k as u64), dtype),
-                    Draw::Index(..) => Tensor::zeros([n]),
+                    _ => Tensor::zeros([n]),
                 };
                 let x: Vec<Tensor> = sample.inputs.iter().enumerate().map(redraw).collect();
                 if sample.op.reduction().is_some() || function::Function::of(&sample.op).is_none() {

@@ -87,12 +87,17 @@ impl Program {
 fn arranged(dice: &mut Dice, draw: &Draw, key: Key, dtype: DType) -> Tensor {
     let shape: Vec<usize> = match draw {
         Draw::Float(_, s) | Draw::Index(_, s) | Draw::Mask(s) | Draw::Distinct(s) => s.to_vec(),
+        // In another layout it would be another kind of matrix.
+        #[cfg(feature = "linalg")]
+        Draw::Matrix(..) => return draw.tensor(&key, dtype),
     };
     let with = |shape: Vec<usize>| match draw {
         Draw::Float(domain, _) => Draw::Float(*domain, shape.into()),
         Draw::Index(n, _) => Draw::Index(*n, shape.into()),
         Draw::Mask(_) => Draw::Mask(shape.into()),
         Draw::Distinct(_) => Draw::Distinct(shape.into()),
+        #[cfg(feature = "linalg")]
+        Draw::Matrix(..) => unreachable!("drawn above"),
     };
     if shape.is_empty() || shape.contains(&0) {
         return draw.tensor(&key, dtype);
@@ -286,6 +291,11 @@ impl Maker {
                     let value = self.pick();
                     self.fitted(value, &here(own))?
                 }
+                #[cfg(feature = "linalg")]
+                Draw::Matrix(shift, own) => match self.roll(3) {
+                    0 => self.input(draw.clone()),
+                    _ => self.matrix(x, *shift, own)?,
+                },
             });
         }
         if matches!(op, Op::Uniform(_) | Op::Randn(_) | Op::Bernoulli(_)) && self.chance(2) {
@@ -361,6 +371,17 @@ impl Maker {
             // Not computed: a rounding more or less could be another order.
             Domain::order => Some(self.number(1.5, &shape)),
         }
+    }
+
+    /// A value as matrices that [`Draw::Matrix`] could have drawn.
+    #[cfg(feature = "linalg")]
+    fn matrix(&mut self, x: Ref, shift: usize, shape: &[usize]) -> Option<Ref> {
+        let x = self.fitted(x, shape)?;
+        let bounded = self.push(Tanh, &[x])?;
+        let factor = self.number(0.15, shape);
+        let more = self.push(Mul, &[bounded, factor])?;
+        let diagonals = self.constant(Draw::diagonals(shift, shape).cast(self.dtype));
+        self.push(Add, &[diagonals, more])
     }
 
     /// A value in another shape: repeated, reshaped, cut or put after itself.
