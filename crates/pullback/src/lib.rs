@@ -82,9 +82,9 @@ pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes
 pub use tensor::linalg;
 pub use tensor::{
     Attention, AxisList, AxisRange, Between, Conv, CrossEntropy, Device, Ellipsis, Fallible, IndexItem,
-    Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, Pad, PadMode, Padding,
-    PerAxis, Pool, Selected, Sparse, Tensor, attention, einsum, grad_of, try_attention, try_einsum,
-    try_grad_of, with_device,
+    Interpolation, IntoIndex, IntoRanges, Key, Lengths, NewAxis, Norm, Operand, PadMode, Padding, PerAxis,
+    Pool, Selected, Sparse, Tensor, attention, einsum, grad_of, try_attention, try_einsum, try_grad_of,
+    with_device,
 };
 pub use transform::{
     Axes, Bound, CheckpointOptions, Compiled, CustomOp, CustomRule, Executable, Explanation, Keep, Path,

@@ -81,6 +81,7 @@ impl Primitive for LogGammaDraw {
         1000 * y.iter().product::<usize>() as u64
     }
 
+    /// `g` times the derivative of the next order.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let slope = or_panic(bind(LogGammaDraw { order: self.order + 1 }, &[at.x(0), at.x(1)]));
         smallvec![None, Some(g.gate(slope))]

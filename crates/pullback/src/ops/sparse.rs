@@ -151,6 +151,7 @@ impl Primitive for SparseDot {
         (2 * x[2].iter().product::<usize>() * k + y.iter().product::<usize>()) as u64
     }
 
+    /// [`SampledDot`] of `g` and `x` for the values, and the transposed matrix times `g`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let (rows, columns, n) = (at.x(0), at.x(1), at.shape(3)[at.shape(3).len() - 2]);
         smallvec![
@@ -241,6 +242,7 @@ impl Primitive for SampledDot {
         (2 * x[2].last().copied().unwrap_or(0) * y.iter().product::<usize>()) as u64
     }
 
+    /// The sparse matrix of values `g` times `b`, and its transpose times `a`.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let (rows, columns) = (at.x(0), at.x(1));
         let times = |to: &Tensor, from: &Tensor, k: usize, x: &Tensor| {

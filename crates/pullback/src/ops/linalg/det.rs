@@ -23,6 +23,7 @@ impl Primitive for Det {
         x[0].last().copied().unwrap_or(0) as u64 * x[0].iter().product::<usize>() as u64
     }
 
+    /// `g` times the cofactors.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(spread(g) * apply(Cofactor, &[at.x(0)]))]
     }
@@ -94,6 +95,7 @@ impl Primitive for Cofactor {
         2 * x[0].last().copied().unwrap_or(0) as u64 * x[0].iter().product::<usize>() as u64
     }
 
+    /// `g` through `det(a) a⁻ᵀ` where there is an inverse, through singular values elsewhere.
     fn pullback(&self, at: &At, g: &Tensor) -> Cotangents {
         let (regular, rule) = Cofactor::regular(at.x(0), at.y(), g);
         smallvec![Some(Tensor::where_(&spread(&regular), rule, Cofactor::by_values(at.x(0), g)))]

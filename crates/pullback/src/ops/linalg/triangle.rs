@@ -49,6 +49,7 @@ impl Primitive for TriangularPart {
         Ok(())
     }
 
+    /// The same part of `g`.
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(self.of(g))]
     }
