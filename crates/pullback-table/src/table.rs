@@ -125,7 +125,7 @@ macro_rules! elementwise_table {
             Silu silu try_silu(x) = { x * x.sigmoid() }; d = [x.sigmoid() * (x * (-x).sigmoid() + 1.0)]; reads [x]; { Nonlinear; domain any }
             /// Mish, `x tanh(ln(1 + exp(x)))`.
             Mish mish try_mish(x) = { x.softplus().tanh().gate(x) };
-                d = [x.softplus().tanh() + x.sigmoid().gate(x) * ((-x.softplus().tanh() + 1.0) * (x.softplus().tanh() + 1.0))];
+                d = [x.softplus().tanh() + ((-x.softplus().tanh() + 1.0) * (x.softplus().tanh() + 1.0)).gate(x.sigmoid().gate(x))];
                 reads [x]; { Nonlinear; domain any }
             /// Softsign, `x / (1 + |x|)`.
             Softsign softsign try_softsign(x) = { (x.recip() + x.sign()).recip() }; d = [(x.abs() + 1.0).square().recip()]; reads [x]; { Nonlinear; domain nonzero }

@@ -10,3 +10,4 @@ mod order;
 mod recorded;
 mod softmax;
 mod sparse;
+mod special;

@@ -20,6 +20,7 @@ mod nesting;
 mod orders;
 mod saving;
 mod sparse;
+mod special;
 mod stopping_gradients;
 mod tensors;
 mod threads;

@@ -2,7 +2,7 @@
 //!
 //! `x = k ln 2 + r` with an integer `k`, so `exp x = 2^k exp r`, and a polynomial gives `exp r - 1`.
 
-use super::{Float, Isa, fma, nearest, pick, poly, pow2};
+use super::{Float, Isa, fast_two_sum, fma, nearest, pick, poly, pow2};
 
 /// `exp r - 1` for `|r| ≤ ln 2 / 2`.
 #[inline(always)]
@@ -38,6 +38,13 @@ pub(super) fn clamp<F: Float>(x: F, (low, high): (F, F)) -> F {
 pub(super) fn exp_times<F: Float, I: Isa>(x: F, low: F, factor: F) -> F {
     let (k, p) = reduce::<F, I>(clamp(x, F::EXP_RANGE), low);
     scale(fma::<F, I>(p, factor, factor), k)
+}
+
+/// The same, with a factor in two parts.
+#[inline(always)]
+pub(super) fn exp_times_sum<F: Float, I: Isa>(x: F, low: F, (factor, rest): (F, F)) -> F {
+    let (k, p) = reduce::<F, I>(clamp(x, F::EXP_RANGE), low);
+    scale(fma::<F, I>(p, factor, fma::<F, I>(p, rest, rest)) + factor, k)
 }
 
 /// `exp x` where that is a normal number.
@@ -76,10 +83,17 @@ pub(crate) fn expm1<F: Float, I: Isa>(x: F) -> F {
 
 #[inline(always)]
 pub(crate) fn sigmoid<F: Float, I: Isa>(x: F) -> F {
-    // exp of the negative side only, which cannot overflow.
-    let e = exp::<F, I>(-x.abs());
-    let top = pick(x < F::ZERO, e, F::ONE);
-    top / (e + F::ONE)
+    // exp of the negative side only, which cannot overflow, with what its rounding loses.
+    let (k, p) = reduce::<F, I>(clamp(-x.abs(), F::EXP_RANGE), F::ZERO);
+    let (head, rest) = fast_two_sum(F::ONE, p);
+    let (e, e_rest) = (scale(head, k), scale(rest, k));
+    let (below, below_rest) = fast_two_sum(F::ONE, e);
+    let negative = x < F::ZERO;
+    let (top, top_rest) = (pick(negative, e, F::ONE), pick(negative, e_rest, F::ZERO));
+    let y = top / below;
+    // The rests move the quotient by less than two units of the last place: a tenth of that is enough, and so is this line for 1 / below.
+    let inverse = fma::<F, I>(below, -F::HALF, F::from_f64(1.457));
+    fma::<F, I>(top_rest - y * (below_rest + e_rest), inverse, y)
 }
 
 #[inline(always)]

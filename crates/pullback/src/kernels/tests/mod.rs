@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod drivers;
+mod elementary_values;
 mod erf_values;
 mod special_values;
 

@@ -1,0 +1,62 @@
+use crate::recorded::{Case, check};
+use pullback::prelude::*;
+
+#[test]
+fn special_functions_activations_and_bits() {
+    check(include_str!("cases/special.json"), |case: &Case, x: &[Tensor]| {
+        let n = || case.int("n") as f64;
+        match case.name.as_str() {
+            "leaky_relu" => x[0].leaky_relu(0.1),
+            "elu" => x[0].elu(1.5),
+            "selu" => x[0].selu(),
+            "gelu" => x[0].gelu(),
+            "gelu_tanh" => x[0].gelu_tanh(),
+            "mish" => x[0].mish(),
+            "softsign" => x[0].softsign(),
+            "hardtanh" => x[0].hardtanh(),
+            "log_sigmoid" => x[0].log_sigmoid(),
+            "sinc" => x[0].sinc(),
+            "frac" => x[0].frac(),
+            "erfc" => x[0].erfc(),
+            "erfcx" => x[0].erfcx(),
+            "erfinv" => x[0].erfinv(),
+            "ndtri" => x[0].ndtri(),
+            "log_ndtr" => x[0].log_ndtr(),
+            "lgamma" => x[0].lgamma(),
+            "digamma" => x[0].digamma(),
+            "polygamma" => x[0].polygamma(n()),
+            "betaln" => x[0].betaln(&x[1]),
+            "gammainc" => x[0].gammainc(&x[1]),
+            "gammaincc" => x[0].gammaincc(&x[1]),
+            "betainc" => x[0].betainc(&x[1], &x[2]),
+            "bessel_i0" => x[0].bessel_i0(),
+            "bessel_i1" => x[0].bessel_i1(),
+            "bessel_i0e" => x[0].bessel_i0e(),
+            "bessel_i1e" => x[0].bessel_i1e(),
+            "bessel_j0" => x[0].bessel_j0(),
+            "bessel_j1" => x[0].bessel_j1(),
+            "bessel_y0" => x[0].bessel_y0(),
+            "bessel_y1" => x[0].bessel_y1(),
+            "spherical_j" => x[0].spherical_j(n()),
+            "xlog1py" => x[0].xlog1py(&x[1]),
+            "lerp" => x[0].lerp(&x[1], &x[2]),
+            "copysign" => x[0].copysign(&x[1]),
+            "remainder" | "integer_remainder" => x[0].remainder(&x[1]),
+            "nan_to_num" => x[0].nan_to_num(),
+            "isnan" => x[0].isnan(),
+            "isinf" => x[0].isinf(),
+            "isfinite" => x[0].isfinite(),
+            "signbit" => x[0].signbit(),
+            "clamp" => x[0].clamp(&x[1], &x[2]),
+            "clamp_min" => x[0].clamp_min(0.3),
+            "clamp_max" => x[0].clamp_max(0.3),
+            "bitand" => &x[0] & &x[1],
+            "bitor" => &x[0] | &x[1],
+            "bitxor" => &x[0] ^ &x[1],
+            "bitnot" => !&x[0],
+            "shl" => &x[0] << &x[1],
+            "shr" => &x[0] >> &x[1],
+            other => panic!("no such case: {other}"),
+        }
+    });
+}
