@@ -114,7 +114,8 @@ pub(super) fn fitted(graph: &Graph, limit: usize, report: &mut Report) -> Graph 
         if let Fit(run) = pass.run
             && measure::peak(&graph) > limit
         {
-            graph = report.run(pass, &graph, |g| run(g, limit)).0;
+            // In another order of the steps, constants are read in another order too.
+            graph = report.run(pass, &graph, |g| dce::dce(&run(g, limit), &Options::default())).0;
         }
     }
     graph
