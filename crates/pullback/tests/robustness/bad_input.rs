@@ -136,7 +136,11 @@ fn types_that_do_not_fit() {
     refused(ints.try_softmax(-1), DType, &["softmax", "i32"]);
     refused(truth.try_add(&truth), DType, &["add", "bool"]);
     refused(truth.try_neg(), DType, &["neg", "bool"]);
-    refused(ints.try_and(&ints), DType, &["and", "i32", "bool"]);
+    refused(Tensor::from([1.0]).try_and(&Tensor::from([1.0])), DType, &["and", "f64", "bool"]);
+    refused(Tensor::from([1.0]).try_bitwise_not(), DType, &["bitwise_not", "f64", "bool"]);
+    refused(truth.try_left_shift(&truth), DType, &["left_shift", "integers"]);
+    refused(ints.try_gammainc(&ints), DType, &["gammainc", "i32", "cast"]);
+    refused(ints.try_bessel_j0(), DType, &["bessel_j0", "i32", "cast"]);
     refused(Tensor::try_where(&ints, 1.0, 0.0), DType, &["where", "i32", "bool"]);
     refused(ints.try_gather(0, &Tensor::zeros([2])), DType, &["gather", "i64", "f64"]);
     refused(

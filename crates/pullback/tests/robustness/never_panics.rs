@@ -198,6 +198,9 @@ pullback_table::elementwise_table!(rows);
 fn cheap() -> Vec<Call> {
     let mut all = rows();
     all.extend(methods! {
+        (try_isnan try_isinf try_isfinite try_signbit try_nan_to_num try_frac try_hardtanh try_selu try_bitwise_not)() _d;
+        (try_bessel_j0 try_bessel_j1 try_bessel_y0 try_bessel_y1 try_bessel_i0 try_bessel_i1 try_bessel_i0e try_bessel_i1e)() _d;
+        (try_gammainc try_gammaincc try_left_shift try_right_shift try_clamp_min try_clamp_max)(&d.any()) d;
         (try_logical_not try_flatten try_t try_requires_grad try_grad try_item)() _d;
         (try_eq try_ne try_lt try_le try_gt try_ge try_and try_or try_xor)(&d.any()) d;
         (try_squeeze try_unsqueeze try_flip try_get)(d.axis()) d;
@@ -211,6 +214,10 @@ fn cheap() -> Vec<Call> {
         try_div_assign = |x, d| x.clone().try_div_assign(d.any());
         try_rem_assign = |x, d| x.clone().try_rem_assign(d.number());
         try_clamp = |x, d| x.try_clamp(d.number(), d.number());
+        try_clamp = |x, d| x.try_clamp(&d.any(), d.any());
+        try_clamp_min = |x, d| x.try_clamp_min(d.number());
+        try_lerp = |x, d| x.try_lerp(d.any(), d.number());
+        try_betainc = |x, d| x.try_betainc(d.any(), d.any());
         try_cast = |x, d| x.try_cast(d.dtype());
         try_where = |x, d| Tensor::try_where(&d.any(), x, d.any());
         try_where = |x, d| Tensor::try_where(x, d.number(), d.any());

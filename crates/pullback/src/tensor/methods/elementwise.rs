@@ -239,7 +239,7 @@ fn connected(
     a: &Tensor,
     b: Operand,
 ) -> Result<Tensor> {
-    if a.dtype().is_int() {
+    if a.dtype().is_int() || b.as_tensor().is_some_and(|b| b.dtype().is_int()) {
         return bits(name, operation, a, b);
     }
     binary(Logic { connective }, a, b).map_err(|e| e.renamed(name))
