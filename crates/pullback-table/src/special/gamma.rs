@@ -250,7 +250,8 @@ pub fn polygamma(x: f64, n: f64) -> f64 {
 /// ```
 pub fn betaln(a: f64, b: f64) -> f64 {
     let (a, b) = if a < b { (a, b) } else { (b, a) };
-    if !(a >= 10.0) && !(b >= 10.0) || !(a > 0.0) || b == f64::INFINITY {
+    let is_large = (10.0..f64::INFINITY).contains(&b);
+    if a.is_nan() || a <= 0.0 || !is_large {
         return lgamma(a) + lgamma(b) - lgamma(a + b);
     }
     let h = a / b;

@@ -134,7 +134,8 @@ fn small_upper(a: f64, x: f64) -> f64 {
 
 /// The value at an end of the domain, of the lower function; `None` inside.
 fn gamma_end(a: f64, x: f64) -> Option<f64> {
-    if !(a >= 0.0) || !(x >= 0.0) || (a == 0.0 && x == 0.0) || (a.is_infinite() && x.is_infinite()) {
+    let outside = |v: f64| v.is_nan() || v < 0.0;
+    if outside(a) || outside(x) || (a == 0.0 && x == 0.0) || (a.is_infinite() && x.is_infinite()) {
         return Some(f64::NAN);
     }
     if a == 0.0 || x.is_infinite() {
@@ -177,10 +178,9 @@ pub fn gammainc_derivative(n: usize, a: f64, x: f64) -> f64 {
     if n == 0 {
         return gammainc(a, x);
     }
-    match gamma_end(a, x) {
+    if let Some(p) = gamma_end(a, x) {
         // Constant along the end x = 0 or x = ∞; at a = 0 there is only the limit from above.
-        Some(p) => return if p.is_nan() || a == 0.0 || a.is_infinite() { f64::NAN } else { 0.0 },
-        None => {}
+        return if p.is_nan() || a == 0.0 || a.is_infinite() { f64::NAN } else { 0.0 };
     }
     let parameter = Jet::new([n, 0], |i, _| [a, 1.0].get(i).copied().unwrap_or(0.0));
     // The logarithm of the factor, without its value: that is exact elsewhere.
@@ -274,9 +274,8 @@ pub fn betainc_derivative(orders: [usize; 2], a: f64, b: f64, x: f64) -> f64 {
     if orders == [0, 0] {
         return betainc(a, b, x);
     }
-    match beta_end(a, b, x) {
-        Some(value) => return value * 0.0,
-        None => {}
+    if let Some(value) = beta_end(a, b, x) {
+        return value * 0.0;
     }
     let y = 1.0 - x;
     let log = Jet::new(orders, |i, j| {

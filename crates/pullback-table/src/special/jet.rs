@@ -39,7 +39,7 @@ impl Series for f64 {
     }
     fn settled(&self, step: &f64) -> bool {
         // NaN never settles, and needs no more steps.
-        !(step.abs() > self.abs() * 1e-17)
+        step.abs() <= self.abs() * 1e-17 || self.is_nan()
     }
 }
 
@@ -128,6 +128,6 @@ impl Series for Jet {
     fn settled(&self, step: &Jet) -> bool {
         // A coefficient that is zero by chance must not keep the others waiting.
         let size = self.c.iter().fold(0.0f64, |m, c| m.max(c.abs()));
-        self.c.iter().zip(&step.c).all(|(c, d)| !(d.abs() > c.abs().max(size * 1e-3) * 1e-17))
+        self.c.iter().zip(&step.c).all(|(c, d)| d.abs() <= c.abs().max(size * 1e-3) * 1e-17 || c.is_nan())
     }
 }

@@ -38,7 +38,7 @@ fn inverse(p: f64, q: f64) -> f64 {
 /// ```
 pub fn erfinv(x: f64) -> f64 {
     let p = x.abs();
-    if !(p < 1.0) {
+    if p.is_nan() || p >= 1.0 {
         return if p == 1.0 { f64::INFINITY.copysign(x) } else { f64::NAN };
     }
     if p == 0.0 { x } else { inverse(p, 1.0 - p).copysign(x) }

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod drivers;
+#[allow(clippy::approx_constant, reason = "values as they were computed")]
 mod elementary_values;
 mod erf_values;
 mod special_values;
