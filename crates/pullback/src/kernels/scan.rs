@@ -19,6 +19,8 @@ use smallvec::SmallVec;
 const GRAIN: usize = 1 << 14;
 /// Lanes that are folded in turn: enough to hide the latency of an addition.
 const TILE: usize = 16;
+/// The same, of lanes that stand side by side: rows of memory long enough to be fetched ahead.
+const WIDE: usize = 256;
 
 /// Calls `f` with the offsets of some lanes along `axis` in `N` arrays of a shape, in parallel; together the calls cover all lanes.
 fn for_lanes<const N: usize>(
@@ -29,12 +31,14 @@ fn for_lanes<const N: usize>(
 ) {
     let across = (0..shape.len()).filter(|&k| k != axis);
     let lanes = Axes::new(across.map(|k| (shape[k], strides.map(|s| s[k]))));
+    let adjacent = lanes.0.last().is_some_and(|a| a.strides == [1; N] && a.len > TILE);
+    let width = if adjacent { WIDE } else { TILE };
     parallel::split(lanes.len(), GRAIN.div_ceil(shape[axis].max(1)), TILE, |range| {
         let mut tile: SmallVec<[[isize; N]; TILE]> = SmallVec::new();
         let last = range.end.saturating_sub(1);
         lanes.walk(range, |lane, at| {
             tile.push(at);
-            if tile.len() == TILE || lane == last {
+            if tile.len() == width || lane == last {
                 f(&tile);
                 tile.clear();
             }
@@ -65,7 +69,7 @@ where
     }
     let target = Target::new(out);
     for_lanes(x.shape, axis, [x.strides, &strides], &|lanes| {
-        let mut states = [S::START; TILE];
+        let mut states: SmallVec<[S::State; TILE]> = SmallVec::from_elem(S::START, lanes.len());
         for j in places(n, reverse) {
             for (state, at) in states.iter_mut().zip(lanes) {
                 // SAFETY: inside the view and the output, which has its shape; each lane belongs to one thread.
@@ -99,7 +103,7 @@ pub(crate) fn recurrence<T: Compute<Wide: Into<f64>>>(
     let steps = [a.strides[axis], b.strides[axis], strides[axis]];
     let target = Target::new(out);
     for_lanes(a.shape, axis, [a.strides, b.strides, &strides], &|lanes| {
-        let mut states = [0.0; TILE];
+        let mut states: SmallVec<[f64; TILE]> = SmallVec::from_elem(0.0, lanes.len());
         for j in places(n, reverse) {
             for (state, at) in states.iter_mut().zip(lanes) {
                 let place = |k: usize| at[k] + j * steps[k];

@@ -354,7 +354,7 @@ fn thorough() -> Vec<Call> {
         try_p_norm = |x, d| x.try_p_norm(d.number(), &d.axes()[..]);
         try_quantile = |x, d| x.try_quantile(d.number(), &d.axes()[..]);
         try_quantile_with = |x, d| x.try_quantile_with(d.number().abs(), d.axis(), Between::Nearest);
-        try_linear_scan = |x, d| x.try_linear_scan(&d.tensor(), d.axis());
+        try_linear_scan = |x, d| x.try_linear_scan(d.tensor(), d.axis());
         try_linear_scan = |x, d| x.try_linear_scan(d.number(), d.axis());
         try_bincount = |x, d| x.try_bincount(d.len());
         try_segment_max = |x, d| x.try_segment_max(&Tensor::from(d.some(3, Draw::integer)), d.len());

@@ -3,6 +3,8 @@
 use super::*;
 use pullback::Between;
 
+type Function = fn(&Tensor) -> Tensor;
+
 const NAN: f64 = f64::NAN;
 const INF: f64 = f64::INFINITY;
 
@@ -222,7 +224,7 @@ fn errors_name_the_method_and_the_way_out() {
         "searchsorted: values of shape [2] cannot be looked up in [1, 3]",
     );
     begins(x.try_cummax(2).unwrap_err(), "cummax: axis 2");
-    begins(x.try_linear_scan(&Tensor::zeros([2]), 0).unwrap_err(), "linear_scan: shapes");
+    begins(x.try_linear_scan(Tensor::zeros([2]), 0).unwrap_err(), "linear_scan: shapes");
     begins(Tensor::from([7]).try_bincount(3).unwrap_err(), "bincount: index 7");
     // How many different elements there are is not known while a function is traced.
     let e = message(|| compile(|x: &Tensor| x.unique()).call(&Tensor::from([1.0, 1.0])));
@@ -232,7 +234,7 @@ fn errors_name_the_method_and_the_way_out() {
 /// Compiled, mapped and eager runs are the same, with their gradients.
 #[test]
 fn every_transform_takes_them() {
-    let functions: [(&str, fn(&Tensor) -> Tensor); 13] = [
+    let functions: [(&str, Function); 13] = [
         ("sort", |x| x.sort(-1).0),
         ("topk", |x| x.topk(2, 0).0),
         ("kthvalue", |x| x.kthvalue(2, 0).0),

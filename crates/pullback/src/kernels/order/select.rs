@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Elements that are looked at together.
 const BLOCK: usize = 64;
 /// Candidates that are kept beyond those that are wanted, at least.
-const MORE: usize = 1 << 10;
+const MORE: usize = 64;
 /// Elements a thread should have before another one is worth waking.
 const GRAIN: usize = 1 << 16;
 

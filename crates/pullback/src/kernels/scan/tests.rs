@@ -20,7 +20,7 @@ fn plain<T: Copy, S: Step<T>>(x: &[T], n: usize, inner: usize, reverse: bool) ->
 #[test]
 fn scans_run_along_any_axis_in_both_directions() {
     let mut dice = Dice(1);
-    for shape in [[3, 5, 4], [1, 40, 1], [2, 1, 3], [40, 3, 2], [1, 1, 1]] {
+    for shape in [[3, 5, 4], [1, 40, 1], [2, 1, 3], [40, 3, 2], [1, 1, 1], [2, 7, 300]] {
         let x: Vec<f64> = (0..shape.iter().product()).map(|_| dice.unit() - 0.5).collect();
         let strides = row_major(&shape);
         for reverse in [false, true] {
