@@ -5,7 +5,7 @@
 //! let table = Csv::new().header().parse("height,weight\n1.8,75\n1.7,\n")?;
 //! assert_eq!(table.names, ["height", "weight"]);
 //! assert_eq!(table.values.shape(), [2, 2]);
-//! assert!(table.values.at([1, 1]).is_nan()); // missing
+//! assert!(table.values.item_at([1, 1]).is_nan()); // missing
 //! assert_eq!(table.column("height")?.to_vec::<f64>(), [1.8, 1.7]);
 //! # Ok::<(), pullback::Error>(())
 //! ```

@@ -154,7 +154,7 @@ makers! { $ random_makers;
     /// use pullback::prelude::*;
     /// let x = Tensor::from([10.0, 20.0, 30.0, 40.0]);
     /// let two = x.index_select(0, &Tensor::choice(Key::new(1), 4, 2, false));
-    /// assert_ne!(two.at([0]), two.at([1]));
+    /// assert_ne!(two.item_at([0]), two.item_at([1]));
     /// ```
     choice try_choice(key: impl Into<Key>, n: usize, count: usize, replace: bool) {
         if replace {

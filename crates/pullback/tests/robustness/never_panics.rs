@@ -2,7 +2,7 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, Pad, PadMode, Sparse, prelude::*,
+    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, PadMode, Sparse, prelude::*,
     try_custom_op, try_grad_of, try_trace,
 };
 use pullback_testing::Dice;

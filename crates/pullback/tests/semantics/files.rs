@@ -211,7 +211,7 @@ fn tables() {
     let v = table.values.to_vec::<f64>();
     assert_eq!(v[..3], [1.0, 2500.0, f64::NEG_INFINITY]);
     assert!(v[3..].iter().all(|v| v.is_nan()));
-    assert_eq!(table.column("a").unwrap().at([0]), 1.0);
+    assert_eq!(table.column("a").unwrap().item_at([0]), 1.0);
     says(table.column("e"), ErrorKind::Value, "no column `e`");
     assert_eq!(
         Csv::new().separator(' ').parse("  1   2 \n3 4").unwrap().values.to_vec::<f64>(),
@@ -314,7 +314,7 @@ fn parts_of_a_file_by_other_names_and_in_other_types() {
     let e = named().keep_missing().ignore_extra().load(&model(), &path).err().unwrap();
     assert!(e.kind() == ErrorKind::DType && e.to_string().contains("load with floats converted"), "{e}");
     let x = named().keep_missing().ignore_extra().convert_floats().load(&model(), &path).unwrap();
-    assert_eq!((x.weight.dtype(), x.weight.at([1, 2])), (DType::F64, 0.1f32 as f64));
+    assert_eq!((x.weight.dtype(), x.weight.item_at([1, 2])), (DType::F64, 0.1f32 as f64));
     assert_eq!((x.bias.to_vec::<f64>(), x.steps.item()), (vec![1.0; 3], 5.0));
     std::fs::remove_file(path).unwrap();
 }

@@ -236,7 +236,7 @@ fn gradients_through_gamma_draws() {
         step[k] = h;
         let step = Tensor::from(step);
         let slope = (f(&(&alpha + &step)) - f(&(&alpha - &step))).item() / (2.0 * h);
-        assert!((g.at([k as isize]) - slope).abs() < 1e-8, "{slope}");
+        assert!((g.item_at([k as isize]) - slope).abs() < 1e-8, "{slope}");
     }
     let compiled = compile(grad(f)).call(&alpha);
     assert!(compiled.is_close(&g, 1e-12, 0.0));
@@ -249,7 +249,7 @@ fn gradients_through_gamma_draws() {
     assert!(lanes.get(2).is_close(&each(&third), 1e-12, 1e-15));
     // Second order, forward over reverse.
     let h2 = hessian(f)(&alpha);
-    assert!(h2.at([0, 1]) == 0.0 && h2.at([0, 0]) != 0.0);
+    assert!(h2.item_at([0, 1]) == 0.0 && h2.item_at([0, 0]) != 0.0);
 }
 
 /// `d/dα E f(x) = E f'(x) dx/dα`: of `E x = α`, `E x² = α² + α` and `E ln x = ψ(α)`, over enough draws.
