@@ -4,6 +4,7 @@ use super::super::parallel;
 use super::super::strided::Axes;
 use super::super::view::View;
 use super::index::{GRAIN, OutOfRange, check, place};
+use std::collections::HashMap;
 
 /// How a slice that is put somewhere meets what is there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -134,12 +135,23 @@ pub(crate) fn flat_index(
 /// there is none.
 pub(crate) fn earlier(index: &[i64], row: usize, n: usize, out: &mut [i64]) -> Result<(), OutOfRange> {
     check(View::new(index, 0, &[index.len()], &[1]), n)?;
-    let mut last = vec![-1; n];
+    // A table of all places, or a map of those that are named, where they are few.
+    let mut table = vec![-1; if n / 8 > row { 0 } else { n }];
+    let mut map = HashMap::new();
     for (index, out) in index.chunks_exact(row.max(1)).zip(out.chunks_exact_mut(row.max(1))) {
-        for (j, (&i, out)) in index.iter().zip(out).enumerate() {
-            *out = std::mem::replace(&mut last[place(i, n) as usize], j as i64);
+        for ((&i, out), j) in index.iter().zip(out).zip(0..) {
+            let place = place(i, n) as usize;
+            *out = match table.get_mut(place) {
+                Some(last) => std::mem::replace(last, j),
+                None => map.insert(place, j).unwrap_or(-1),
+            };
         }
-        index.iter().for_each(|&i| last[place(i, n) as usize] = -1);
+        map.clear();
+        for &i in index {
+            if let Some(last) = table.get_mut(place(i, n) as usize) {
+                *last = -1;
+            }
+        }
     }
     Ok(())
 }
@@ -209,6 +221,11 @@ mod tests {
         earlier(&index, 4, 3, &mut out).unwrap();
         assert_eq!(out, [-1, -1, 0, 2, -1, 0, -1, 2]);
         assert!(earlier(&[3], 1, 3, &mut [0]).is_err());
+        // An axis that has no memory: that of an empty tensor.
+        let (n, far) = (1 << 50, 1 << 49);
+        let mut out = [0; 6];
+        earlier(&[7, far, 7, far, far - n as i64, 7], 3, n, &mut out).unwrap();
+        assert_eq!(out, [-1, -1, 0, -1, 0, -1]);
         earlier(&[], 0, 0, &mut []).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! The items of an index, and what they are made from.
 
+use crate::shape::signed;
 use crate::tensor::{AxisRange, NewAxis, Tensor};
 use std::borrow::Cow;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
@@ -64,16 +65,22 @@ items! {
 }
 /// Lists of positions, or of truth values.
 macro_rules! lists {
-    ($($t:ty),*) => {$(
+    ($($t:ty, $list:ident => $to:expr;)*) => {$(
         impl<'a, const N: usize> From<[$t; N]> for IndexItem<'a> {
-            fn from(list: [$t; N]) -> Self { IndexItem::Tensor(Cow::Owned(list.into())) }
+            fn from($list: [$t; N]) -> Self { IndexItem::Tensor(Cow::Owned($to.into())) }
         }
         impl<'a, const N: usize> IntoIndex<'a> for [$t; N] {
             fn items(self) -> Vec<IndexItem<'a>> { vec![self.into()] }
         }
     )*};
 }
-lists!(i32, i64, bool);
+lists! {
+    i32, list => list;
+    i64, list => list;
+    isize, list => list.map(|k| k as i64);
+    usize, list => list.map(|k| signed(k) as i64);
+    bool, list => list;
+}
 
 impl<'a> IntoIndex<'a> for IndexItem<'a> {
     fn items(self) -> Vec<IndexItem<'a>> {

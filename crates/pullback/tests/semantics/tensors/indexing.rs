@@ -282,6 +282,8 @@ fn wrong_indices_say_what_is_wrong() {
     };
     refused(x.try_index([0, 2]), &["index: ", "index 2", "position 1", "length 2"]);
     refused(x.try_index(([0, 1], [0, -4])), &["index: ", "index -4", "length 3"]);
+    refused(x.try_index([usize::MAX]), &["index: ", "length 2"]);
+    refused(x.try_index([isize::MIN]), &["index: ", "length 2"]);
     refused(x.try_index((0, 3)), &["index: ", "position 3", "length 3"]);
     refused(x.try_index((0, 0, 0)), &["index: ", "3 axes", "[2, 3]"]);
     refused(x.try_index((Ellipsis, Ellipsis)), &["one ellipsis"]);
