@@ -5,6 +5,7 @@
 //! shapes decide, so neither threads nor the way the work is cut change its bits.
 
 mod channels;
+mod dots;
 mod pack;
 mod rows;
 mod tile;
@@ -106,7 +107,7 @@ pub(crate) trait Convolved: Sized {
 }
 
 /// Computes one face from the other two, in floats that processors multiply.
-fn native<T: Fused>(face: Face, g: &Geometry, a: View<T>, b: View<T>, out: &mut [T]) {
+fn native<T: Fused + Into<f64>>(face: Face, g: &Geometry, a: View<T>, b: View<T>, out: &mut [T]) {
     let shape = |outer: [usize; 2], of: fn(&Span) -> usize| (outer, g.extents(of));
     let x = shape([g.images, g.groups * g.inputs], |s| s.x);
     let k = shape([g.groups * g.outputs, g.inputs], |s| s.k);

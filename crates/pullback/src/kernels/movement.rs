@@ -141,6 +141,16 @@ unsafe fn copy_row<T: Copy>(from: *const T, to: *mut T, axis: Axis<2>) {
     }
 }
 
+/// Copies elements that lie side by side, of which there are few.
+///
+/// # Safety
+/// The elements are in bounds in both arrays, which do not overlap.
+#[inline(always)]
+pub(super) unsafe fn copy_short<T: Copy>(from: *const T, to: *mut T, n: usize) {
+    // SAFETY: the caller's promise.
+    unsafe { copy_bytes(from.cast(), to.cast(), n * size_of::<T>()) }
+}
+
 /// Copies bytes that lie side by side. Short rows are many, and a call would take longer than they do.
 ///
 /// # Safety

@@ -1,5 +1,6 @@
 //! Copies of some channels with zeros around them, or without what no window reads.
 
+use super::super::movement;
 use super::Array;
 
 /// A box of places, some of which may be outside of an array, and how it lies in memory.
@@ -77,11 +78,10 @@ impl Frame {
                         let from =
                             first.offset(c * stride + place(0, i) + place(1, j) + place(2, parts[2].start));
                         if self.apart == 1 {
-                            out[..parts[2].start].fill(T::default());
-                            out[parts[2].end..].fill(T::default());
+                            zero_ends(out, parts[2].start, row - parts[2].end);
                             let out = &mut out[parts[2].clone()];
                             match x.inner[2] {
-                                1 => out.copy_from_slice(std::slice::from_raw_parts(from, out.len())),
+                                1 => movement::copy_short(from, out.as_mut_ptr(), out.len()),
                                 s => out
                                     .iter_mut()
                                     .enumerate()
@@ -97,5 +97,19 @@ impl Frame {
                 }
             }
         }
+    }
+}
+
+/// Zeros at both ends of a row whose middle is written next. Most are few, and as many at once as fit are faster than a loop.
+#[inline(always)]
+fn zero_ends<T: Copy + Default>(row: &mut [T], first: usize, last: usize) {
+    const SHORT: usize = 4;
+    let n = row.len();
+    if n >= SHORT && first.max(last) <= SHORT {
+        row[..SHORT].copy_from_slice(&[T::default(); SHORT]);
+        row[n - SHORT..].copy_from_slice(&[T::default(); SHORT]);
+    } else {
+        row[..first].fill(T::default());
+        row[n - last..].fill(T::default());
     }
 }

@@ -3,7 +3,7 @@
 //! Rows of the source are copied with zeros around them, and with the elements that a stride reads next to each other side by side.
 
 use super::super::matmul::Fused;
-use super::super::movement::Target;
+use super::super::movement::{self, Target};
 use super::super::parallel;
 use super::super::scratch::{filled, with_scratch};
 use super::pack::Frame;
@@ -166,7 +166,7 @@ unsafe fn store<T: Copy>(w: &Windows, class: [&Phase; 3], lines: &Lines, sums: *
                     for r in 0..w.results {
                         let (from, out) = (from.add(r * width), out.add(r * d * h * v + place(2, first)));
                         match class[2].step {
-                            1 => std::ptr::copy_nonoverlapping(from, out, n),
+                            1 => movement::copy_short(from, out, n),
                             s => (0..n).for_each(|k| *out.add(k * s) = *from.add(k)),
                         }
                     }

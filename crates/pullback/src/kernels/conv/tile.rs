@@ -38,7 +38,7 @@ pub(super) struct Tile {
 }
 
 /// A multiple of the height of every tile.
-pub(super) const HIGHEST: usize = 12;
+pub(super) const HIGHEST: usize = 24;
 
 /// The bytes of a vector register.
 pub(super) fn vector_bytes() -> usize {
@@ -47,7 +47,8 @@ pub(super) fn vector_bytes() -> usize {
 
 /// The tile for so many columns, of which the last of a row may be too many; as wide as registers allow.
 ///
-/// An instruction takes 4 cycles and one or two begin in each, so about ten sums have to be under way. AVX-512 has 32 registers, the others 16.
+/// An instruction takes 4 cycles and one or two begin in each, so about eight sums have to be under way. AVX-512 has 32 registers for them, the
+/// others 16; and of more than eight lanes the addresses would not stay in registers, which takes half of the speed.
 pub(super) fn tile_of<T>(columns: usize) -> Tile {
     let lanes = vector_bytes() / size_of::<T>();
     let vectors = match vector_bytes() {
@@ -57,9 +58,9 @@ pub(super) fn tile_of<T>(columns: usize) -> Tile {
     };
     let height = match (vector_bytes(), vectors) {
         (64, 4) => 6,
-        (64, _) => 12,
+        (64, _) => 8,
         (_, 2) => 6,
-        _ => 12,
+        _ => 8,
     };
     Tile { height, width: vectors * lanes }
 }
@@ -108,7 +109,7 @@ unsafe fn sized<const FMA: bool, const BYTES: usize, T: Fused>(job: &Tiles<T>) {
         )*};
     }
     tiles! {
-        (6, 4) if BYTES == 64, (12, 2) if BYTES == 64, (12, 1) if true, (6, 2) if BYTES != 64,
+        (6, 4) if BYTES == 64, (8, 2) if BYTES == 64, (8, 1) if true, (6, 2) if BYTES != 64,
         (1, 4) if true, (1, 2) if true, (1, 1) if true, (2, 4) if true, (2, 2) if true, (2, 1) if true
     }
     // A tile that another instruction set was chosen for.
@@ -164,6 +165,80 @@ unsafe fn tile<const FMA: bool, const H: usize, const W: usize, T: Fused>(
             }
         }
         (0..H).for_each(|l| *out.add(l) = sums[l]);
+    }
+}
+
+/// Products of vectors: `sums[l] += a[step.number ..] b[lanes[l] + step.vector ..]`, over the steps.
+pub(super) struct Dots<'a, T> {
+    pub a: *const T,
+    pub b: *const T,
+    pub steps: &'a [Step],
+    /// A multiple of the [height](Dots::HEIGHT).
+    pub lanes: &'a [isize],
+    /// Elements of a vector: those of a register.
+    pub width: usize,
+    /// A vector for each lane.
+    pub sums: *mut T,
+}
+
+impl Dots<'_, ()> {
+    /// Lanes that are summed up together. Each reads a vector of its own, which takes longer than to multiply it.
+    pub const HEIGHT: usize = 3;
+}
+
+/// # Safety
+/// Every vector that is named is in bounds, and nobody else uses the sums.
+pub(super) unsafe fn dots<T: Fused>(job: &Dots<T>) {
+    with_isa! {
+        [T: Fused] [T] (job: &Dots<T>);
+        // SAFETY: the caller's promise.
+        Portable => unsafe { dots_of::<{ cfg!(target_arch = "aarch64") }, T>(job) },
+        // SAFETY: the caller's promise.
+        V3 => unsafe { dots_of::<true, T>(job) },
+        // SAFETY: the caller's promise.
+        V4 if true => unsafe { dots_of::<true, T>(job) }
+    }
+}
+
+/// # Safety
+/// As for [`dots`].
+#[inline(always)]
+unsafe fn dots_of<const FMA: bool, T: Fused>(job: &Dots<T>) {
+    // SAFETY: the caller's promise.
+    unsafe {
+        match job.width {
+            16 => all_dots::<FMA, 16, T>(job),
+            8 => all_dots::<FMA, 8, T>(job),
+            4 => all_dots::<FMA, 4, T>(job),
+            2 => all_dots::<FMA, 2, T>(job),
+            width => unreachable!("no register has {width} elements"),
+        }
+    }
+}
+
+/// # Safety
+/// As for [`dots`].
+#[inline(always)]
+unsafe fn all_dots<const FMA: bool, const W: usize, T: Fused>(job: &Dots<T>) {
+    const H: usize = Dots::HEIGHT;
+    let out = job.sums.cast::<[T; W]>();
+    for (k, lanes) in job.lanes.chunks_exact(H).enumerate() {
+        // SAFETY: the caller's promise.
+        unsafe {
+            let out = out.add(k * H);
+            let lanes: [*const T; H] = std::array::from_fn(|l| job.b.wrapping_offset(lanes[l]));
+            let mut sums: [[T; W]; H] = std::array::from_fn(|l| *out.add(l));
+            for step in job.steps {
+                let a = job.a.offset(step.number).cast::<[T; W]>().read();
+                for (lane, sums) in lanes.iter().zip(&mut sums) {
+                    let b = lane.wrapping_offset(step.vector).cast::<[T; W]>().read();
+                    for i in 0..W {
+                        sums[i] = fused::<FMA, T>(a[i], b[i], sums[i]);
+                    }
+                }
+            }
+            (0..H).for_each(|l| *out.add(l) = sums[l]);
+        }
     }
 }
 

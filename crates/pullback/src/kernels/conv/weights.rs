@@ -57,8 +57,11 @@ fn block<T>(g: &Geometry, w: &Windows, x: &Array<T>, rows: std::ops::Range<usize
     Block { frame, copied, lanes, pixels, first: rows.start * behind }
 }
 
-pub(super) fn run<T: Fused>(g: &Geometry, x: Array<T>, y: Array<T>, out: &mut [T]) {
+pub(super) fn run<T: Fused + Into<f64>>(g: &Geometry, x: Array<T>, y: Array<T>, out: &mut [T]) {
     let w = Windows::of_output(g);
+    if w.is_narrow::<T>() {
+        return super::dots::run(g, x, y, out);
+    }
     let weights = g.inputs * g.spans.iter().map(|s| s.k).product::<usize>();
     let (mut tiles, mut at) = (Vec::new(), 0);
     while at < g.outputs {

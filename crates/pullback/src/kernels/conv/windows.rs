@@ -80,11 +80,14 @@ impl Windows {
         }
     }
 
-    pub fn run<T: Fused>(&self, source: Array<T>, kernel: Array<T>, out: &mut [T]) {
+    /// Whether a vector of channels would be mostly empty, and one of pixels is not.
+    pub fn is_narrow<T>(&self) -> bool {
         let vector = vector_bytes() / size_of::<T>();
-        // A vector of channels would be mostly empty: one of pixels is not.
-        let few = self.results * 4 <= vector && self.to[2] * 2 >= vector;
-        match few {
+        self.results * 4 <= vector && self.to[2] * 2 >= vector
+    }
+
+    pub fn run<T: Fused>(&self, source: Array<T>, kernel: Array<T>, out: &mut [T]) {
+        match self.is_narrow::<T>() {
             true => super::rows::run(self, source, kernel, out),
             false => super::channels::run(self, source, kernel, out),
         }
