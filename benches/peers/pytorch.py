@@ -251,6 +251,22 @@ def with_backward(name, f, *shapes):
     @task(f"convolution/{name},forward+backward")
     def _():
         x = [leaf(*s) for s in shapes]
+        g = torch.randn_like(f(*x))
+
+        def run():
+            f(*x).backward(g)
+            for t in x:
+                t.grad = None
+
+        return run
+
+
+IMAGES = (32, 64, 28, 28)
+with_backward("3x3,64_64,28x28,batch_32", lambda x, k: F.conv2d(x, k, padding=1), IMAGES, (64, 64, 3, 3))
+with_backward("depthwise_3x3,64,28x28,batch_32", lambda x, k: F.conv2d(x, k, padding=1, groups=64), IMAGES, (64, 1, 3, 3))
+with_backward("1x1,64_64,28x28,batch_32", F.conv2d, IMAGES, (64, 64, 1, 1))
+with_backward("7x7_stride_2,3_64,112x112,batch_8", lambda x, k: F.conv2d(x, k, padding=3, stride=2), (8, 3, 112, 112), (64, 3, 7, 7))
+with_backward("max_pool_2,32,28x28,batch_64", lambda x: F.max_pool2d(x, 2), (64, 32, 28, 28))
 
 
 # Fused kernels, forward and backward --------------------------------------------------------------
@@ -270,14 +286,6 @@ def fused_task(name, f, *shapes):
                 t.grad = None
 
         return run
-
-
-IMAGES = (32, 64, 28, 28)
-with_backward("3x3,64_64,28x28,batch_32", lambda x, k: F.conv2d(x, k, padding=1), IMAGES, (64, 64, 3, 3))
-with_backward("depthwise_3x3,64,28x28,batch_32", lambda x, k: F.conv2d(x, k, padding=1, groups=64), IMAGES, (64, 1, 3, 3))
-with_backward("1x1,64_64,28x28,batch_32", F.conv2d, IMAGES, (64, 64, 1, 1))
-with_backward("7x7_stride_2,3_64,112x112,batch_8", lambda x, k: F.conv2d(x, k, padding=3, stride=2), (8, 3, 112, 112), (64, 3, 7, 7))
-with_backward("max_pool_2,32,28x28,batch_64", lambda x: F.max_pool2d(x, 2), (64, 32, 28, 28))
 
 
 attend = F.scaled_dot_product_attention
