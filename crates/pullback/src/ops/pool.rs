@@ -35,12 +35,16 @@ impl Primitive for PoolArgMax {
             return Err(needs_float(x[0].dtype));
         }
         let spans = self.spans(x[0].shape)?;
-        for (a, s) in spans.iter().enumerate() {
+        for s in &spans {
             let seen = |i: usize| {
                 (0..s.k).any(|t| (i * s.stride + t * s.dilation).checked_sub(s.low).is_some_and(|p| p < s.x))
             };
-            let padded = s.low > 0 || self.window.high[a] > 0;
-            if s.x == 0 || padded && !(0..s.y).all(seen) {
+            // Where no element is left out within a window, the first and the last have the least to see.
+            let all = match s.dilation {
+                1 => s.low < s.k && (s.y - 1) * s.stride < s.x + s.low,
+                _ => (0..s.y).all(seen),
+            };
+            if s.x == 0 || !all {
                 return Err(err!(
                     Shape,
                     "a window of {:?} over shape {:?} has nothing but padding to choose from: pad less than a window is long",

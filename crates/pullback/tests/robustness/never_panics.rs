@@ -2,8 +2,8 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    AxisRange, Between, CustomOp, Device, Ellipsis, IndexItem, NewAxis, PadMode, Sparse, prelude::*,
-    try_custom_op, try_grad_of, try_trace,
+    AxisRange, Between, Conv, CustomOp, Device, Ellipsis, IndexItem, Interpolation, NewAxis, PadMode, Pool,
+    Sparse, prelude::*, try_custom_op, try_grad_of, try_trace,
 };
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
@@ -107,6 +107,37 @@ impl Draw {
             PadMode::Edge,
             PadMode::Wrap,
         ])
+    }
+
+    /// Mostly a small number.
+    fn small(&mut self) -> usize {
+        if self.0.roll(6) == 0 { self.len() } else { 1 + self.0.roll(2) }
+    }
+
+    fn conv(&mut self) -> Conv {
+        let options = Conv::new().stride(self.small()).dilation(self.small()).groups(self.small());
+        match self.0.roll(4) {
+            0 => options.same(),
+            1 => options.causal(),
+            2 => options.padding(self.small()).output_padding(&self.lens()[..]),
+            _ => options.stride(&self.lens()[..]),
+        }
+    }
+
+    fn pool(&mut self) -> Pool {
+        let pool = Pool::new(self.small()).stride(self.small()).padding(self.small() / 2);
+        match self.0.roll(4) {
+            0 => pool.ceil().exclude_padding(),
+            1 => pool.ceil().dilation(self.small()),
+            2 => pool.exclude_padding(),
+            _ => Pool::new(&self.lens()[..]),
+        }
+    }
+
+    /// An input or a kernel of a convolution.
+    fn image(&mut self) -> Tensor {
+        let shape: Vec<usize> = (0..3 + self.0.roll(3)).map(|_| self.0.roll(4)).collect();
+        Tensor::ones(shape).cast(self.dtype())
     }
 
     fn items(&mut self) -> Vec<IndexItem<'static>> {
@@ -331,8 +362,26 @@ fn thorough() -> Vec<Call> {
         (try_searchsorted try_searchsorted_right try_histogram)(&d.tensor()) d;
         (try_segment_sum try_segment_mean try_segment_max try_segment_min)(&d.tensor(), d.len()) d;
         (try_scatter_add try_index_add)(d.axis(), &d.tensor(), &d.tensor()) d;
+        (try_conv1d try_conv2d try_conv3d try_conv_transpose1d try_conv_transpose2d try_conv_transpose3d)(&d.image(), d.conv()) d;
+        (try_max_pool1d try_max_pool2d try_max_pool3d try_max_pool1d_with_indices try_max_pool2d_with_indices
+         try_max_pool3d_with_indices try_avg_pool1d try_avg_pool2d try_avg_pool3d)(d.pool()) d;
+        (try_lp_pool1d try_lp_pool2d try_lp_pool3d)(d.number(), d.pool()) d;
+        (try_adaptive_avg_pool1d try_adaptive_avg_pool2d try_adaptive_avg_pool3d try_adaptive_max_pool1d
+         try_adaptive_max_pool2d try_adaptive_max_pool3d)(&d.lens()[..]) d;
     };
     all.extend(calls! {
+        try_conv1d = |_x, d| d.image().try_conv1d(&d.image(), d.conv());
+        try_conv2d = |_x, d| d.image().try_conv2d(&d.image(), d.conv());
+        try_conv3d = |_x, d| d.image().try_conv3d(&d.image(), d.conv());
+        try_conv_transpose1d = |_x, d| d.image().try_conv_transpose1d(&d.image(), d.conv());
+        try_conv_transpose2d = |_x, d| d.image().try_conv_transpose2d(&d.image(), d.conv());
+        try_avg_pool2d = |_x, d| d.image().try_avg_pool2d(d.pool());
+        try_max_pool2d = |_x, d| d.image().try_max_pool2d(d.pool());
+        try_adaptive_max_pool2d = |_x, d| d.image().try_adaptive_max_pool2d(d.small());
+        try_interpolate = |x, d| {
+            let how = d.0.pick(&[Interpolation::nearest(), Interpolation::linear().align_corners(), Interpolation::cubic()]);
+            x.try_interpolate(d.lens(), how)
+        };
         try_gather = |x, d| x.try_gather(d.axis(), &Tensor::from(d.some(3, Draw::integer)));
         try_index_select = |x, d| x.try_index_select(d.axis(), &Tensor::from(d.some(3, Draw::integer)));
         try_scatter = |x, d| x.try_scatter(d.axis(), &x.try_cast(DType::I64)?, d.number());

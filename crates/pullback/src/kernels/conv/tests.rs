@@ -94,7 +94,7 @@ fn compare<T: Fused + Convolved + Into<f64>>(
 #[test]
 fn every_face_is_the_plain_sum() {
     let mut r = Dice(7);
-    for _ in cases(100) {
+    for _ in cases(50) {
         let (g, dims) = random(&mut r);
         compare::<f32>(&mut r, &g, dims, |x| x as f32, 1e-4);
         compare::<f64>(&mut r, &g, dims, |x| x, 1e-12);
@@ -104,7 +104,7 @@ fn every_face_is_the_plain_sum() {
 #[test]
 fn every_instruction_set_gives_it() {
     let mut r = Dice(9);
-    for _ in cases(25) {
+    for _ in cases(12) {
         let (g, dims) = random(&mut r);
         with_each_isa(|_| compare::<f32>(&mut r, &g, dims, |x| x as f32, 1e-4));
     }

@@ -180,7 +180,10 @@ impl Conv {
                 })?;
                 let total = |a: usize| {
                     let (n, s) = (input[a], stride[a].max(1));
-                    (n.div_ceil(s).saturating_sub(1) * s + reach(a) + 1).saturating_sub(n)
+                    (n.div_ceil(s).saturating_sub(1) * s)
+                        .saturating_add(reach(a))
+                        .saturating_add(1)
+                        .saturating_sub(n)
                 };
                 ((0..axes).map(|a| total(a) / 2).collect(), (0..axes).map(|a| total(a).div_ceil(2)).collect())
             }
@@ -244,7 +247,8 @@ fn conv_transpose(
             let (n, k) = (x.shape()[2 + a], k.shape()[2 + a]);
             let full = (n.checked_sub(1)?.checked_mul(window.stride[a])?)
                 .checked_add(window.dilation[a].checked_mul(k.checked_sub(1)?)?)?
-                .checked_add(more[a] + 1)?;
+                .checked_add(more[a])?
+                .checked_add(1)?;
             full.checked_sub(window.low[a].checked_add(window.high[a])?)
                 .filter(|_| more[a] < window.stride[a])
         };

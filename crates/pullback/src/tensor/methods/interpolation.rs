@@ -1,6 +1,7 @@
 //! Other resolutions of the last axes, axis by axis.
 
 use super::methods;
+use super::pooling::check_lengths;
 use crate::error::{Result, err, or_panic};
 use crate::location::{caller, with_caller};
 use crate::ops::needs_float;
@@ -118,13 +119,7 @@ fn interpolate(x: &Tensor, to: &Shape, how: Interpolation) -> Result<Tensor> {
             x.shape()
         ));
     };
-    if to.contains(&0) || x.shape()[leading..].contains(&0) {
-        return Err(err!(
-            Shape,
-            "takes axes that are not empty to lengths of at least 1, got {:?} to {to:?}",
-            x.shape()
-        ));
-    }
+    check_lengths(x, &x.shape()[leading..], to)?;
     to.iter().enumerate().try_fold(x.clone(), |y, (a, &m)| along(&y, leading + a, m, how))
 }
 

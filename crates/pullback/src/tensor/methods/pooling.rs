@@ -91,7 +91,7 @@ impl Pool {
             let reach = dilation[a].saturating_mul(size[a].saturating_sub(1)).saturating_add(1);
             let length = lengths[a].saturating_add(low[a]).saturating_add(high[a]);
             let rest = length.checked_sub(reach).filter(|_| self.ceil && stride[a] > 0)? % stride[a];
-            let last = length - rest - reach + stride[a];
+            let last = (length - rest - reach).saturating_add(stride[a]);
             // A window that begins in the padding behind the input sees nothing.
             (rest > 0 && last < lengths[a].saturating_add(low[a])).then(|| stride[a] - rest)
         };
@@ -183,17 +183,23 @@ fn windows(n: usize, to: usize) -> impl Iterator<Item = (usize, usize)> {
     (0..to).map(move |i| (i * n / to, ((i + 1) * n).div_ceil(to)))
 }
 
+/// Axes can be made of any length but none, and from any but none.
+pub(super) fn check_lengths(x: &Tensor, from: &[usize], to: &[usize]) -> Result<()> {
+    match to.iter().chain(from).all(|n| (1..1 << 31).contains(n)) {
+        true => Ok(()),
+        false => Err(err!(
+            Shape,
+            "takes axes that are not empty to lengths from 1 to 2³¹, got {:?} to {to:?}",
+            x.shape()
+        )),
+    }
+}
+
 fn adaptive(x: &Tensor, axes: usize, to: PerAxis) -> Result<(Shape, Shape)> {
     let lengths: Shape = inner(x, axes)?.into();
     let to = to.over("size", axes)?;
-    match to.contains(&0) || lengths.contains(&0) {
-        true => Err(err!(
-            Shape,
-            "takes axes that are not empty to lengths of at least 1, got {:?} to {to:?}",
-            x.shape()
-        )),
-        false => Ok((lengths, to)),
-    }
+    check_lengths(x, &lengths, &to)?;
+    Ok((lengths, to))
 }
 
 /// Axis by axis: the mean over a box is the mean of means.
