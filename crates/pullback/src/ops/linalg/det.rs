@@ -65,7 +65,7 @@ impl Cofactor {
         let n = a.shape()[a.rank() - 1];
         let svd = apply(Svd { vectors: true }, &[a]);
         let (s, u, v) = (rows(&svd, 0, 1).squeeze(-2), rows(&svd, 1, n + 1), rows(&svd, n + 1, 2 * n + 1));
-        let sign = apply(Det, &[&u]) * apply(Det, &[&v]);
+        let sign = (apply(Det, &[&u]) * apply(Det, &[&v])).detach();
         let identity = identity(a, n, n);
         let left_out = (identity.unsqueeze(1) + identity.unsqueeze(0)).gt(0.0);
         let pairs = Tensor::where_(&left_out, 1.0, s.unsqueeze(-2).unsqueeze(-2)).prod_axes(-1);

@@ -66,7 +66,7 @@ functions! {
     /// `a v = v diag(w)`. Of other matrices the symmetric part `(a + aᵀ) / 2` is taken.
     ///
     /// Pullback: `v (diag(gw) + f ∘ (x - xᵀ) / 2) vᵀ` with `x = vᵀ gv` and `fij = 1 / (wj - wi)`, or 0 where these are equal: see
-    /// [where that is right](self).
+    /// [where that is right](crate::linalg#where-derivatives-need-care).
     ///
     /// ```
     /// use pullback::{linalg, prelude::*};
@@ -100,7 +100,7 @@ functions! {
     /// `u diag(s) vh = a`, for matrices of any shape; the inner side is the smaller one.
     ///
     /// Pullback, of a square matrix: `u (diag(gs) + m) vh` with `mij = ((p + q)ij / (sj - si) + (p - q)ij / (sj + si)) / 2`,
-    /// `p = uᵀ gu - guᵀ u` and `q = vᵀ gv - gvᵀ v`, where a quotient by 0 is 0: see [where that is right](self).
+    /// `p = uᵀ gu - guᵀ u` and `q = vᵀ gv - gvᵀ v`, where a quotient by 0 is 0: see [where that is right](crate::linalg#where-derivatives-need-care).
     ///
     /// ```
     /// use pullback::{linalg, prelude::*};
