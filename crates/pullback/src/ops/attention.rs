@@ -229,7 +229,7 @@ impl Primitive for Attention {
     }
 
     fn samples() -> Vec<Sample> {
-        samples(|how, inputs| Sample::new(how, inputs))
+        samples(Sample::new)
     }
 }
 

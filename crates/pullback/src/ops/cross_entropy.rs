@@ -9,7 +9,7 @@ use smallvec::smallvec;
 
 fn check_labels(x: &[Arg]) -> Result<()> {
     let (logits, labels) = (x[0], x[1]);
-    if labels.shape == logits.shape && logits.shape.len() > 0 {
+    if labels.shape == logits.shape && !logits.shape.is_empty() {
         return Err(err!(
             Shape,
             "labels of {} {:?} look like one-hot rows, but one class number for each row is needed; use labels.argmax(-1), or \

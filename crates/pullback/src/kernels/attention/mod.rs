@@ -243,7 +243,7 @@ fn products<T: Real>(tile: Rows, d: usize, rows: &[T], panels: &[T], first: usiz
 }
 
 /// Parts of a slice, one after the other.
-fn parts<'a, T, const N: usize>(mut from: &'a mut [T], lengths: [usize; N]) -> [&'a mut [T]; N] {
+fn parts<T, const N: usize>(mut from: &mut [T], lengths: [usize; N]) -> [&mut [T]; N] {
     lengths.map(|n| {
         let (part, rest) = std::mem::take(&mut from).split_at_mut(n);
         from = rest;

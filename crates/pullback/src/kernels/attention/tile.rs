@@ -19,7 +19,7 @@ pub(super) fn padded<T>(columns: usize) -> usize {
 }
 
 /// Rows that are summed up together in registers.
-const ROWS: usize = 8;
+const ROWS: usize = 4;
 
 /// The left factor of a product: its elements, and the steps to the next row and column.
 #[derive(Clone, Copy)]
@@ -74,22 +74,22 @@ fn run<T: Fused>(of: Operands<T>, m: usize, n: usize, out: *mut T) {
         // SAFETY: `product` checked the bounds.
         Portable => unsafe {
             match size_of::<T>() {
-                4 => strips::<{ cfg!(target_arch = "aarch64") }, 4, 8, 8, T>(of, m, n, out),
-                _ => strips::<{ cfg!(target_arch = "aarch64") }, 4, 4, 4, T>(of, m, n, out),
+                4 => strips::<{ cfg!(target_arch = "aarch64") }, 8, 8, T>(of, m, n, out),
+                _ => strips::<{ cfg!(target_arch = "aarch64") }, 4, 4, T>(of, m, n, out),
             }
         },
         // SAFETY: as above.
         V3 => unsafe {
             match size_of::<T>() {
-                4 => strips::<true, 4, 16, 16, T>(of, m, n, out),
-                _ => strips::<true, 4, 8, 8, T>(of, m, n, out),
+                4 => strips::<true, 16, 16, T>(of, m, n, out),
+                _ => strips::<true, 8, 8, T>(of, m, n, out),
             }
         },
         // SAFETY: as above.
         V4 if true => unsafe {
             match size_of::<T>() {
-                4 => strips::<true, ROWS, 32, 16, T>(of, m, n, out),
-                _ => strips::<true, ROWS, 16, 8, T>(of, m, n, out),
+                4 => strips::<true, 32, 16, T>(of, m, n, out),
+                _ => strips::<true, 16, 8, T>(of, m, n, out),
             }
         }
     }
@@ -100,7 +100,7 @@ fn run<T: Fused>(of: Operands<T>, m: usize, n: usize, out: *mut T) {
 /// # Safety
 /// The matrices have these dimensions, and `n` is a multiple of `V`.
 #[inline(always)]
-unsafe fn strips<const FMA: bool, const R: usize, const W: usize, const V: usize, T: Fused>(
+unsafe fn strips<const FMA: bool, const W: usize, const V: usize, T: Fused>(
     of: Operands<T>,
     m: usize,
     n: usize,
@@ -112,10 +112,10 @@ unsafe fn strips<const FMA: bool, const R: usize, const W: usize, const V: usize
         unsafe {
             let of = Operands { b: of.b.add(first), ..of };
             if first + W <= n {
-                strip::<FMA, R, W, T>(of, m, out.add(first));
+                strip::<FMA, W, T>(of, m, out.add(first));
                 first += W;
             } else {
-                strip::<FMA, R, V, T>(of, m, out.add(first));
+                strip::<FMA, V, T>(of, m, out.add(first));
                 first += V;
             }
         }
@@ -125,16 +125,12 @@ unsafe fn strips<const FMA: bool, const R: usize, const W: usize, const V: usize
 /// # Safety
 /// As for [`strips`], with `W` columns.
 #[inline(always)]
-unsafe fn strip<const FMA: bool, const R: usize, const W: usize, T: Fused>(
-    of: Operands<T>,
-    m: usize,
-    out: *mut T,
-) {
-    let whole = m - m % R;
+unsafe fn strip<const FMA: bool, const W: usize, T: Fused>(of: Operands<T>, m: usize, out: *mut T) {
+    let whole = m - m % ROWS;
     // SAFETY: these rows are in bounds.
     unsafe {
-        for i in (0..whole).step_by(R) {
-            rows::<FMA, R, W, T>(Operands { a: of.a.add(i * of.a_row), ..of }, out.add(i * of.row));
+        for i in (0..whole).step_by(ROWS) {
+            rows::<FMA, ROWS, W, T>(Operands { a: of.a.add(i * of.a_row), ..of }, out.add(i * of.row));
         }
         for i in whole..m {
             rows::<FMA, 1, W, T>(Operands { a: of.a.add(i * of.a_row), ..of }, out.add(i * of.row));

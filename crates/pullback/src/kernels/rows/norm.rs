@@ -24,11 +24,11 @@ const PIECE: usize = 16;
 
 impl Normalisation {
     /// The centre of a row, and the reciprocal of its deviation.
-    fn statistics<W: RowMath>(self, x: &[W]) -> (W, W) {
+    fn statistics<W: RowMath>(self, x: &[W]) -> Statistics<W> {
         let n = W::of(x.len() as f64);
         let centre = if self.centred { kernel::sum(x) / n } else { W::default() };
         let variance = squared_distance(x, centre) / n;
-        (centre, W::ONE / (variance + W::of(self.eps)).sqrt())
+        Statistics { centre, factor: W::ONE / (variance + W::of(self.eps)).sqrt() }
     }
 }
 
@@ -51,20 +51,27 @@ vectorised! {
     }
 }
 
+/// What there is to know of a row: `y = (x - centre) factor` are its normalised elements.
+#[derive(Clone, Copy)]
+struct Statistics<W> {
+    centre: W,
+    factor: W,
+}
+
 vectorised! {
-    /// `out = (x - centre) factor w + b`.
-    fn affine<W: RowMath>(x: &[W], centre: W, factor: W, w: &[W], b: &[W], out: &mut [W]) {
+    /// `out = y w + b`.
+    fn affine<W: RowMath>(x: &[W], of: Statistics<W>, w: &[W], b: &[W], out: &mut [W]) {
         let n = out.len();
         let (x, w, b) = (&x[..n], &w[..n], &b[..n]);
         for i in 0..n {
-            out[i] = (x[i] - centre) * factor * w[i] + b[i];
+            out[i] = (x[i] - of.centre) * of.factor * w[i] + b[i];
         }
     }
 }
 
 vectorised! {
-    /// `Σ g w`, and `Σ g w y` with `y = (x - centre) factor`.
-    fn moments<W: RowMath>(x: &[W], centre: W, factor: W, w: &[W], g: &[W]) -> (W, W) {
+    /// `Σ g w`, and `Σ g w y`.
+    fn moments<W: RowMath>(x: &[W], of: Statistics<W>, w: &[W], g: &[W]) -> (W, W) {
         let n = x.len();
         let (w, g) = (&w[..n], &g[..n]);
         let (mut sums, mut products) = ([W::default(); LANES], [W::default(); LANES]);
@@ -73,28 +80,28 @@ vectorised! {
             for l in 0..LANES {
                 let h = g[i + l] * w[i + l];
                 sums[l] = sums[l] + h;
-                products[l] = products[l] + h * ((x[i + l] - centre) * factor);
+                products[l] = products[l] + h * ((x[i + l] - of.centre) * of.factor);
             }
         }
         for i in whole..n {
             let h = g[i] * w[i];
             sums[i - whole] = sums[i - whole] + h;
-            products[i - whole] = products[i - whole] + h * ((x[i] - centre) * factor);
+            products[i - whole] = products[i - whole] + h * ((x[i] - of.centre) * of.factor);
         }
         (fold_lanes(sums), fold_lanes(products))
     }
 }
 
 vectorised! {
-    /// `out = factor (g w - a - y b)` with `y = (x - centre) factor`; `g y` is added to `dw`, and `g` to `db`.
+    /// `out = factor (g w - a - y b)` with the `means` `a` and `b`; `g y` and `g` are added to the `sums` for weights and shifts.
     fn pulled<W: RowMath>(
-        x: &[W], centre: W, factor: W, w: &[W], g: &[W], a: W, b: W, out: &mut [W], dw: &mut [W], db: &mut [W],
+        x: &[W], of: Statistics<W>, w: &[W], g: &[W], means: (W, W), out: &mut [W], sums: (&mut [W], &mut [W]),
     ) {
         let n = out.len();
-        let (x, w, g, dw, db) = (&x[..n], &w[..n], &g[..n], &mut dw[..n], &mut db[..n]);
+        let (x, w, g, dw, db) = (&x[..n], &w[..n], &g[..n], &mut sums.0[..n], &mut sums.1[..n]);
         for i in 0..n {
-            let y = (x[i] - centre) * factor;
-            out[i] = factor * (g[i] * w[i] - a - y * b);
+            let y = (x[i] - of.centre) * of.factor;
+            out[i] = of.factor * (g[i] * w[i] - means.0 - y * means.1);
             dw[i] = dw[i] + g[i] * y;
             db[i] = db[i] + g[i];
         }
@@ -125,8 +132,7 @@ pub(crate) fn norm<T: Compute<Wide: RowMath>>(
     let (w, b) = (weights(w), weights(b));
     rows.map(out, |i, x, out| {
         let of = i / each * n..(i / each + 1) * n;
-        let (centre, factor) = how.statistics(x);
-        affine(x, centre, factor, &w[of.clone()], &b[of], out);
+        affine(x, how.statistics(x), &w[of.clone()], &b[of], out);
     });
 }
 
@@ -160,14 +166,14 @@ pub(crate) fn norm_pullback<T: Compute<Wide: RowMath>>(
                     let at = matrix * each + i;
                     let x = xs.row(xs.at(at), &mut scratch);
                     let g = gs.row(gs.at(at), &mut scratch_g);
-                    let (centre, factor) = how.statistics(x);
-                    let (a, b) = moments(x, centre, factor, w, g);
+                    let of = how.statistics(x);
+                    let (a, b) = moments(x, of, w, g);
                     let count = T::Wide::of(n as f64);
-                    let a = if how.centred { a / count } else { T::Wide::default() };
+                    let means = (if how.centred { a / count } else { T::Wide::default() }, b / count);
                     let place = (matrix * (each + 2) + i) * n;
                     // SAFETY: each row belongs to one piece.
                     let out = unsafe { out.part(place..place + n) };
-                    write(out, &mut result, |out| pulled(x, centre, factor, w, g, a, b / count, out, dw, db));
+                    write(out, &mut result, |out| pulled(x, of, w, g, means, out, (&mut *dw, &mut *db)));
                 }
             }
         });

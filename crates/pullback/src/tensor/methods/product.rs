@@ -70,7 +70,7 @@ fn kron(a: &Tensor, b: &Tensor) -> Result<Tensor> {
         t.try_reshape((0..rank).flat_map(pair).collect::<Shape>())
     };
     let blocks = apart(a, true)?.try_mul(apart(b, false)?)?;
-    let lengths = (0..rank).map(|k| of(a, k).checked_mul(of(b, k)).unwrap_or(usize::MAX));
+    let lengths = (0..rank).map(|k| of(a, k).saturating_mul(of(b, k)));
     blocks.try_reshape(lengths.collect::<Shape>())
 }
 
