@@ -36,11 +36,12 @@ impl Head {
     }
 
     fn of_results(self) -> usize {
-        self.queries * (self.v + 1)
+        self.queries.saturating_mul(self.v.saturating_add(1))
     }
 
     fn of_cotangents(self) -> usize {
-        self.queries * self.d + self.keys * (self.d + self.v)
+        let each = self.keys.saturating_mul(self.d.saturating_add(self.v));
+        self.queries.saturating_mul(self.d).saturating_add(each)
     }
 }
 

@@ -166,7 +166,7 @@ fn attend(q: &Tensor, k: &Tensor, v: &Tensor, options: &Attention) -> Result<Ten
     let scale = options.scale.unwrap_or_else(|| 1.0 / (d as f64).sqrt());
     let op = ops::Attention { scale, causal: options.causal, dropout };
     let packed = bind(op, &inputs.iter().collect::<Vec<_>>())?;
-    let y = packed.try_narrow(-1, 0, n * width)?.try_reshape(full(n, width))?;
+    let y = packed.try_narrow(-1, 0, n.saturating_mul(width))?.try_reshape(full(n, width))?;
     if computed == dtype { Ok(y) } else { y.try_cast(dtype) }
 }
 

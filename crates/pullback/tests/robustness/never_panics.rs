@@ -2,8 +2,9 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    AxisRange, Between, Conv, CustomOp, Device, Ellipsis, IndexItem, Interpolation, NewAxis, PadMode, Pool,
-    Sparse, prelude::*, try_custom_op, try_grad_of, try_trace,
+    Attention, AxisRange, Between, Conv, CrossEntropy, CustomOp, Device, Ellipsis, IndexItem, Interpolation,
+    NewAxis, Norm, PadMode, Pool, Sparse, prelude::*, try_attention, try_custom_op, try_einsum, try_grad_of,
+    try_trace,
 };
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
@@ -54,6 +55,16 @@ impl Draw {
             usize::MAX - 1,
             usize::MAX,
         ])
+    }
+
+    fn norm(&mut self) -> Norm {
+        let norm = Norm::new().eps(self.number());
+        match self.0.roll(4) {
+            0 => norm,
+            1 => norm.axes(self.len()),
+            2 => norm.weight(&self.tensor()),
+            _ => norm.weight(&self.tensor()).bias(&self.tensor()).axes(self.0.roll(3)),
+        }
     }
 
     fn lens(&mut self) -> Vec<usize> {
@@ -347,7 +358,8 @@ fn thorough() -> Vec<Call> {
          try_min_axes_keep try_any_axes_keep try_all_axes_keep try_logsumexp_axes_keep try_var_axes_keep try_std_axes_keep)
             (&d.axes()[..]) d;
         (try_sum_axes try_max_axes try_logsumexp_axes try_std_axes try_argmax try_argmin try_softmax try_log_softmax)(d.axis()) d;
-        (try_matmul try_dot try_cross_entropy try_backward_with)(&d.tensor()) d;
+        (try_matmul try_dot try_cross_entropy try_backward_with try_inner try_kron try_binary_cross_entropy_with_logits)(&d.tensor()) d;
+        (try_layer_norm try_rms_norm try_instance_norm try_batch_norm)(d.norm()) d;
         (try_gather try_index_select try_take try_take_along_axis try_compress)(d.axis(), &d.tensor()) d;
         (try_scatter try_scatter_mul try_scatter_max try_scatter_min)(d.axis(), &d.tensor(), &d.tensor()) d;
         (try_embedding try_masked_select)(&d.tensor()) d;
@@ -398,6 +410,20 @@ fn thorough() -> Vec<Call> {
         try_max = |x, d| x.at(d.items()).try_max(&d.tensor());
         try_min = |x, d| x.at(d.items()).try_min(d.number());
         try_matmul = |x, d| x.try_matmul(&d.tensor().try_broadcast_to([3, 2])?);
+        try_einsum = |x, d| try_einsum(d.0.pick(&["ij,jk->ik", "...,...", "ii,i", "i...,j->...", "ij,ij", "...a,...b->ab", "->", "\u{e9}", ""]), &[x, &d.tensor()]);
+        try_einsum = |x, d| try_einsum(d.0.pick(&["ii", "iij->ji", "...", "...ii->...", "ij->", "ab->ba", "a->aa"]), &[x]);
+        try_tensordot = |x, d| x.try_tensordot(&d.tensor(), &d.axes()[..], &d.axes()[..]);
+        try_tensordot = |x, d| x.try_tensordot(&d.tensor(), d.axis(), d.axis());
+        try_cross = |x, d| x.try_cross(&d.tensor(), d.axis());
+        try_bilinear = |x, d| x.try_bilinear(&d.tensor(), &d.tensor());
+        try_group_norm = |x, d| x.try_group_norm(d.len(), d.norm());
+        try_batch_norm_with = |x, d| x.try_batch_norm_with(&d.tensor(), &d.tensor(), d.norm());
+        try_cross_entropy_with = |x, d| x.try_cross_entropy_with(&d.tensor(), CrossEntropy::new().smoothing(d.number()).weights(&d.tensor()).mean());
+        try_cross_entropy_with = |x, d| x.try_cross_entropy_with(&d.tensor(), CrossEntropy::new().ignore(d.integer()).smoothing(0.5));
+        try_weighted_binary_cross_entropy_with_logits = |x, d| x.try_weighted_binary_cross_entropy_with_logits(&d.tensor(), &d.tensor());
+        try_attention = |x, d| try_attention(x, &d.tensor(), &d.tensor(), Attention::new().mask(&d.tensor()).dropout(d.number(), Key::new(1)));
+        try_attention = |x, d| try_attention(x, x, &d.tensor(), Attention::new().scale(d.number()));
+        try_attention = |x, d| try_attention(x, x, x, Attention::new().causal().mask(&d.tensor()).dropout(0.5, Key::new(1).split_into(2)));
         try_var_with = |x, d| x.try_var_with(&d.axes()[..], d.number());
         try_std_with = |x, d| x.try_std_with(d.axis(), d.number());
         try_p_norm = |x, d| x.try_p_norm(d.number(), &d.axes()[..]);

@@ -82,7 +82,7 @@ impl Lengths {
 
     /// The multiply-adds of so many queries of a head.
     fn work(&self, queries: usize) -> usize {
-        (queries * self.keys).saturating_mul(self.d + self.v)
+        queries.saturating_mul(self.keys).saturating_mul(self.d + self.v)
     }
 }
 

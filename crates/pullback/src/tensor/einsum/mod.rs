@@ -8,7 +8,7 @@ use super::{Tensor, bind};
 use crate::DType;
 use crate::error::{Result, err, or_panic};
 use crate::location::{caller, with_caller};
-use crate::ops::{Dot, Slice};
+use crate::ops::{Dot, Permute, Slice, Sum};
 use crate::shape::{Axes, Shape};
 use crate::tensor::methods::whole;
 use notation::{Index, Meaning, meaning};
@@ -114,8 +114,14 @@ fn contract(mut factors: Vec<Factor>, output: &[usize], lengths: &[usize]) -> Re
     let Factor { value, axes } = factors.pop().expect("a notation has an operand");
     // What stood with length 1 only was taken out.
     let perm: Axes = output.iter().filter_map(|i| axes.iter().position(|a| a == i)).collect();
-    let value = if perm.iter().enumerate().all(|(k, &p)| k == p) { value } else { value.permuted(perm) };
-    value.try_reshape(output.iter().map(|&i| lengths[i]).collect::<Shape>())
+    permuted(&value, perm)?.try_reshape(output.iter().map(|&i| lengths[i]).collect::<Shape>())
+}
+
+fn permuted(t: &Tensor, perm: Axes) -> Result<Tensor> {
+    match perm.iter().enumerate().all(|(k, &p)| k == p) {
+        true => Ok(t.clone()),
+        false => bind(Permute { perm }, &[t]),
+    }
 }
 
 fn set(axes: &[usize]) -> Set {
@@ -151,13 +157,13 @@ fn product(a: Factor, b: Factor, needed: Set, lengths: &[usize]) -> Result<Facto
         let all: Vec<usize> = [&axes[..], &summed].concat();
         let terms = a.spread(&all)?.try_mul(b.spread(&all)?)?;
         let last: Axes = (axes.len()..all.len()).collect();
-        let value = if last.is_empty() { terms } else { terms.summed(last) };
+        let value = if last.is_empty() { terms } else { bind(Sum { axes: last }, &[&terms])? };
         return Ok(Factor { value, axes });
     }
     let matrix = |f: &Factor, groups: [&[usize]; 2]| {
         let order = [&batch[..], groups[0], groups[1]].concat();
         let flat = batch.iter().map(|&i| lengths[i]).chain(groups.map(size));
-        f.arranged(&order).try_reshape(flat.collect::<Shape>())
+        f.arranged(&order)?.try_reshape(flat.collect::<Shape>())
     };
     let value = bind(Dot, &[&matrix(&a, [&left, &summed])?, &matrix(&b, [&summed, &right])?])?;
     Ok(Factor { value: value.try_reshape(&shape)?, axes })
@@ -165,20 +171,15 @@ fn product(a: Factor, b: Factor, needed: Set, lengths: &[usize]) -> Result<Facto
 
 impl Factor {
     /// The axes in another order.
-    fn arranged(&self, order: &[usize]) -> Tensor {
+    fn arranged(&self, order: &[usize]) -> Result<Tensor> {
         let place = |i: &usize| self.axes.iter().position(|a| a == i).expect("it has these axes");
-        let perm: Axes = order.iter().map(place).collect();
-        if perm.iter().enumerate().all(|(k, &p)| k == p) {
-            self.value.clone()
-        } else {
-            self.value.permuted(perm)
-        }
+        permuted(&self.value, order.iter().map(place).collect())
     }
 
     /// The axes in this order, with length 1 where it has none.
     fn spread(&self, order: &[usize]) -> Result<Tensor> {
         let own: Vec<usize> = order.iter().copied().filter(|i| self.axes.contains(i)).collect();
-        let value = self.arranged(&own);
+        let value = self.arranged(&own)?;
         let mut lengths = value.shape().to_vec().into_iter();
         let shape = order.iter().map(|i| if self.axes.contains(i) { lengths.next().unwrap_or(1) } else { 1 });
         value.try_reshape(shape.collect::<Shape>())
@@ -194,7 +195,7 @@ impl Factor {
             let n = self.value.shape()[a];
             let mut shape: Vec<usize> = others.iter().map(|&k| self.value.shape()[k]).collect();
             shape.push(n * n);
-            let flat = self.value.permuted(perm).try_reshape(shape.as_slice())?;
+            let flat = permuted(&self.value, perm)?.try_reshape(shape.as_slice())?;
             let mut region = whole(flat.shape());
             region.axes[rank - 2] = (0, n as isize + 1, n);
             let axes = others.iter().map(|&k| self.axes[k]).chain([index]).collect();
@@ -225,7 +226,7 @@ impl Factor {
     fn sum_all_but(&mut self, needed: Set) -> Result<()> {
         let summed: Axes = (0..self.axes.len()).filter(|&k| needed >> self.axes[k] & 1 == 0).collect();
         if !summed.is_empty() {
-            self.value = self.value.summed(summed);
+            self.value = bind(Sum { axes: summed }, &[&self.value])?;
             self.axes.retain(|i| needed >> i & 1 == 1);
         }
         Ok(())

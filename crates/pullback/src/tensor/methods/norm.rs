@@ -144,7 +144,7 @@ fn over_groups(x: &Tensor, groups: usize, norm: &Norm) -> Result<Tensor> {
     }
     let dtype = norm.dtype(x)?;
     let each: usize = x.shape()[2..].iter().product::<usize>() * (c / groups);
-    let rows = x.try_reshape([x.shape()[0] * groups, each])?;
+    let rows = x.try_reshape([x.shape()[0].saturating_mul(groups), each])?;
     let plain =
         over_rows(&rows, &Norm { eps: norm.eps, ..Norm::new() }, true)?.try_reshape(&x.node().shape)?;
     norm.on_channels(if plain.dtype() == dtype { plain } else { plain.try_cast(dtype)? }, c)
@@ -165,7 +165,7 @@ fn over_batch(x: &Tensor, norm: &Norm) -> Result<(Tensor, Tensor, Tensor)> {
     let mean = x.try_mean_axes(axes.as_slice())?;
     let centred = x.try_sub(mean.try_reshape(&kept)?)?;
     let var = centred.try_square()?.try_mean_axes(axes.as_slice())?;
-    let factor = (&var + norm.eps).rsqrt().try_reshape(&kept)?;
+    let factor = var.try_add(norm.eps)?.try_rsqrt()?.try_reshape(&kept)?;
     Ok((norm.on_channels(centred.try_mul(factor)?, c)?, mean, var))
 }
 

@@ -95,7 +95,7 @@ fn cross(a: &Tensor, b: &Tensor, at: isize) -> Result<Tensor> {
             k as isize,
         )
     };
-    (next(&a, 1)? * next(&b, 2)?).try_sub(next(&a, 2)? * next(&b, 1)?)
+    next(&a, 1)?.try_mul(next(&b, 2)?)?.try_sub(next(&a, 2)?.try_mul(next(&b, 1)?)?)
 }
 
 /// A row operation over any axis: brought to the end, and back.
