@@ -5,6 +5,7 @@ use crate::allocation::ask_for;
 use crate::dtype::DType;
 use crate::error::{Result, Within, err, or_panic};
 use crate::ops::{SampledDot, SparseDot};
+use crate::shape::Shape;
 
 /// A matrix of which only some entries are stored: their rows, their columns and their values.
 ///
@@ -110,14 +111,14 @@ impl Sparse {
         let rows = || {
             let starts = known(&list(starts, "row starts")?, "the row starts")?;
             let ends = (starts.first(), starts.last());
-            if starts.len() != shape[0] + 1
+            if starts.len().checked_sub(1) != Some(shape[0])
                 || !starts.is_sorted()
                 || ends != (Some(&0), Some(&(values.numel() as i64)))
             {
                 return Err(err!(
                     Value,
                     "needs {} row starts that grow from 0 to the number of entries, {}; got {} from {:?} to {:?}",
-                    shape[0] + 1,
+                    shape[0] as u128 + 1,
                     values.numel(),
                     starts.len(),
                     ends.0,
@@ -166,6 +167,7 @@ impl Sparse {
     pub fn to_dense(&self) -> Tensor {
         let [m, n] = self.shape;
         let made = || {
+            Shape::from([m, n]).checked_len()?;
             let rows = self.row_indices.try_mul(n as i64)?;
             let zeros = Tensor::zeros_of(self.values.dtype(), [m * n]);
             // A column that is outside would be in another row.

@@ -194,6 +194,12 @@ fn what_is_wrong_is_said() {
         let e = Sparse::try_csr(&Tensor::from(starts), &columns, &values, [2, 2]).unwrap_err();
         says(e, ErrorKind::Value, "csr: needs 3 row starts");
     }
+    let none = Tensor::from([0i64; 0]);
+    let e = Sparse::try_csr(&none, &none, &Tensor::zeros([0]), [usize::MAX, 2]).unwrap_err();
+    says(e, ErrorKind::Value, "needs 18446744073709551616 row starts");
+    let huge = Sparse::coo(&none, &none, &Tensor::zeros([0]), [usize::MAX, 2]);
+    assert!(pullback_testing::message(|| huge.to_dense()).contains("more elements than memory can address"));
+    assert_eq!(huge.try_matmul(&Tensor::ones([2])).unwrap_err().kind(), ErrorKind::Shape);
     let unsorted = Sparse::coo(&Tensor::from([1, 0]), &columns, &values, [2, 2]);
     let text = pullback_testing::message(|| unsorted.row_starts());
     assert!(text.contains("use .coalesced() first"), "{text}");
