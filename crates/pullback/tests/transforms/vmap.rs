@@ -310,6 +310,9 @@ fn axes_as_a_tree() {
     let all = vmap_axes(|x: &(Tensor, Vec<Tensor>)| &x.0 + &x.1[0], 0, 0);
     assert_eq!(all(&(Tensor::ones([3, 2]), vec![Tensor::ones([3, 2])])).shape(), [3, 2]);
 
+    let some = vmap_axes(|x: &(Tensor, Vec<Tensor>)| x.1.iter().fold(x.0.clone(), |a, b| a + b), (0, 0), 0);
+    assert_eq!(some(&(Tensor::ones([3, 2]), vec![])).shape(), [3, 2]);
+
     refused(&["vmap_axes: ", "no axis was given for input `0.rest.0`"], || {
         vmap_axes(f, ([("weight", None)], 1), 0)(&input)
     });

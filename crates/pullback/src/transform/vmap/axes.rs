@@ -162,7 +162,10 @@ impl Given {
             Ok(given[k].1)
         };
         let axes = names.iter().map(axis).collect::<Result<_>>()?;
-        match used.iter().position(|used| !used) {
+        // A part by position may have no tensors, as an empty list has none; a name that leads to none is misspelt.
+        let by_position =
+            |path: &str| path.rsplit('.').next().is_some_and(|s| s.bytes().all(|b| b.is_ascii_digit()));
+        match (0..given.len()).find(|&k| !used[k] && !by_position(&given[k].0)) {
             Some(k) => {
                 Err(err!(Axis, "an axis was given for `{}`, and the input has no tensor there", given[k].0))
             }
