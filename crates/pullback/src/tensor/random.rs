@@ -192,11 +192,23 @@ makers! { $ random_makers;
     }
 
     /// Numbers from the Gumbel distribution, `-ln(-ln u)`: the one of maxima.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::gumbel(Key::new(1), [1000], DType::F64);
+    /// assert!((x.mean().item() - 0.5772).abs() < 0.2); // Euler's constant
+    /// ```
     gumbel try_gumbel(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
         from_uniform(key, shape, dtype, "gumbel", |u| -(-u.ln()).ln())
     }
 
     /// Numbers from the Laplace distribution of density `exp(-|x|) / 2`.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::laplace(Key::new(1), [1000], DType::F32);
+    /// assert!((x.abs().mean().item() - 1.0).abs() < 0.2);
+    /// ```
     laplace try_laplace(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
         from_uniform(key, shape, dtype, "laplace", |u| {
             let v = u - 0.5;
@@ -205,11 +217,23 @@ makers! { $ random_makers;
     }
 
     /// Numbers from the logistic distribution, `ln u - ln(1 - u)`.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::logistic(Key::new(1), [1000], DType::F64);
+    /// assert!((x.sigmoid().mean().item() - 0.5).abs() < 0.05); // sigmoid is its distribution function
+    /// ```
     logistic try_logistic(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
         from_uniform(key, shape, dtype, "logistic", |u| u.ln() - (-u).log1p())
     }
 
     /// Numbers from the Cauchy distribution, `tan(π (u - 1/2))`. It has no mean.
+    ///
+    /// ```
+    /// use pullback::prelude::*;
+    /// let x = Tensor::cauchy(Key::new(1), [1000], DType::F64);
+    /// assert!((x.abs().lt(1.0).sum().item() - 500.0).abs() < 80.0); // half of them
+    /// ```
     cauchy try_cauchy(key: impl Into<Key>, shape: impl Into<Shape>, dtype: DType) {
         from_uniform(key, shape, dtype, "cauchy", |u| ((u - 0.5) * std::f64::consts::PI).tan())
     }
@@ -227,7 +251,8 @@ makers! { $ random_makers;
     /// assert!((grad(mean)(&Tensor::scalar(3.0)).item() - 1.0).abs() < 0.05);
     /// ```
     gamma try_gamma(key: impl Into<Key>, alpha: &Tensor) {
-        Ok(Tensor::try_log_gamma(key, alpha).map_err(|e| e.renamed("gamma"))?.exp())
+        let drawn = |alpha: &Tensor| Ok(Tensor::try_log_gamma(key, alpha)?.exp());
+        in_double(alpha, alpha.dtype(), drawn).map_err(|e| e.renamed("gamma")).within("gamma")
     }
 
     /// The logarithm of a [`gamma`](Tensor::gamma) variable, which is finite for small shapes too, where the variable itself is smaller than any
@@ -253,10 +278,12 @@ makers! { $ random_makers;
     /// ```
     beta try_beta(key: impl Into<Key>, a: &Tensor, b: &Tensor) {
         let shape = Shape::broadcast(a.shape(), b.shape()).within("beta")?;
-        let [first, second] = key.into().split();
+        let ([first, second], dtype) = (key.into().split(), DType::promote(a.dtype(), b.dtype()));
         let log = |key: Key, x: &Tensor| Tensor::try_log_gamma(key, &x.try_broadcast_to(&shape)?);
-        let difference = || log(first, a)?.try_sub(&log(second, b)?);
-        Ok(difference().map_err(|e| e.renamed("beta"))?.sigmoid())
+        let drawn = || in_double(a, dtype, |a| {
+            in_double(b, DType::F64, |b| Ok(log(first, a)?.try_sub(&log(second, b)?)?.sigmoid()))
+        });
+        drawn().map_err(|e| e.renamed("beta")).within("beta")
     }
 
     /// Positive numbers of sum 1 along the last axis, from the Dirichlet distribution of the concentrations there: gamma variables, divided by
@@ -271,7 +298,8 @@ makers! { $ random_makers;
         if concentration.rank() == 0 {
             return Err(err!(Shape, "needs the axis that the numbers sum to 1 along; got a scalar")).within("dirichlet");
         }
-        Tensor::try_log_gamma(key, concentration).and_then(|y| y.try_softmax(-1)).map_err(|e| e.renamed("dirichlet"))
+        let drawn = |c: &Tensor| Tensor::try_log_gamma(key, c)?.try_softmax(-1);
+        in_double(concentration, concentration.dtype(), drawn).map_err(|e| e.renamed("dirichlet")).within("dirichlet")
     }
 
     /// The number of events for each rate, from the Poisson distribution, as i64. No gradient flows through it.
@@ -320,6 +348,16 @@ makers! { $ random_makers;
         let (noisy, axis) = noisy.within("categorical_distinct")?;
         Ok(noisy.try_topk(count, axis).map_err(|e| e.renamed("categorical_distinct"))?.1)
     }
+}
+
+/// What `f` makes of a parameter of floats, computed in f64 and rounded once to `dtype`: an exponential would multiply the rounding of what
+/// it is taken of.
+#[track_caller]
+fn in_double(x: &Tensor, dtype: DType, f: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<Tensor> {
+    if !x.dtype().is_float() {
+        return Err(err!(DType, "takes a parameter of floats, not {}; use .cast(DType::F64)", x.dtype()));
+    }
+    f(&x.try_cast(DType::F64)?)?.try_cast(dtype)
 }
 
 /// Logits with Gumbel noise for each key, and the axis counted from the end, because those of the keys are in front.
