@@ -65,6 +65,7 @@ fn pointed(name: &str, text: &str, message: &str) -> Failure {
 /// The function that a graph describes: inputs `x0`, `x1`, .., outputs `y` or `y0`, `y1`, ..
 fn described(name: &str, graph: Graph) -> Result<Model> {
     check_memory(&graph)?;
+    check_real(name, &graph)?;
     let input = |(k, (dtype, shape)): (usize, _)| Input { name: format!("x{k}"), dtype, shape };
     let inputs = graph.input_types().into_iter().enumerate().map(input).collect();
     let count = graph.results().len();
@@ -72,6 +73,18 @@ fn described(name: &str, graph: Graph) -> Result<Model> {
     match count {
         0 => Err(Failure::new(format!("{name}: the graph returns nothing"))),
         _ => Ok(Model { title: name.to_string(), inputs, outputs, graph }),
+    }
+}
+
+/// Values and derivatives are shown as real numbers.
+fn check_real(name: &str, graph: &Graph) -> Result<()> {
+    let inputs = graph.input_types().into_iter().map(|(dtype, _)| dtype);
+    let steps = graph.steps().flat_map(|s| s.outputs()).map(|(dtype, _)| dtype);
+    match inputs.chain(steps).find(|dtype| dtype.is_complex()) {
+        Some(dtype) => Err(Failure::new(format!(
+            "{name}: the graph computes with {dtype}; of complex numbers only `fmt`, `opt` and `verify` know"
+        ))),
+        None => Ok(()),
     }
 }
 

@@ -54,6 +54,14 @@ fn hostile_files_are_refused_with_one_message() {
 }
 
 #[test]
+fn a_graph_of_complex_numbers_is_checked_but_not_run() {
+    let text = b"graph(x0: c64[2]) {\n  %0 = exp(x0) : c64[2]\n  return %0\n}\n";
+    assert_eq!(exit_code(&["verify", "-"], text).0, Some(0));
+    let (code, err) = exit_code(&["run", "-"], text);
+    assert!(code == Some(2) && err.contains("computes with c64"), "{err}");
+}
+
+#[test]
 fn a_graph_that_needs_more_memory_than_there_is_does_not_run() {
     // Two factors that cost nothing, because they repeat one number, and a product that does.
     let text = "graph() {\n  c0 = constant 1.0 : f64[1000000, 1000000]\n  c1 = constant 2.0 : f64[1000000, 1000000]\n  \

@@ -16,7 +16,7 @@
 
 use crate::tensor::{Key, Tensor};
 use crate::transform::{from_leaves, jvp, vjp};
-use crate::{DType, Tree};
+use crate::{Complex, DType, Tree};
 use std::fmt;
 
 /// Checks first and second derivatives of `f` at `x`, in both modes, with the tolerances of the type of its inputs.
@@ -74,7 +74,7 @@ pub struct Report {
 pub struct Element {
     /// The path of the input in its tree; empty for a single tensor.
     pub input: String,
-    /// The position in it.
+    /// The position in it. Of a complex element it is one of the parts.
     pub position: Vec<usize>,
     /// The derivative of the output, along a random cotangent, that the mode says.
     pub derivative: f64,
@@ -143,7 +143,7 @@ impl Check {
 
     /// Step and tolerance, by the least precise input.
     fn limits<X: Tree>(&self, x: &X) -> (f64, f64) {
-        let precise = x.leaves().iter().all(|t| t.dtype() == DType::F64);
+        let precise = x.leaves().iter().all(|t| t.dtype().real() == DType::F64);
         let (step, tolerance) = if precise { (1e-4, 1e-6) } else { (1e-2, 2e-2) };
         (self.step.unwrap_or(step), self.tolerance.unwrap_or(tolerance))
     }
@@ -161,7 +161,8 @@ impl Check {
         let mut worst: Option<(f64, Element)> = None;
         for (leaf, input) in x.names().into_iter().enumerate() {
             let shape = x.leaves()[leaf].shape().to_vec();
-            for at in 0..x.leaves()[leaf].numel() {
+            let parts = if x.leaves()[leaf].dtype().is_complex() { 2 } else { 1 };
+            for at in 0..parts * x.leaves()[leaf].numel() {
                 let t = unit(x, leaf, at);
                 let difference = central(f, x, &t, g, step);
                 let derivative = match mode {
@@ -171,7 +172,7 @@ impl Check {
                 let apart = (derivative - difference).abs();
                 let apart = if apart.is_nan() { f64::INFINITY } else { apart };
                 if worst.as_ref().is_none_or(|w| apart > w.0) {
-                    let position = unravel(at, &shape);
+                    let position = unravel(at / parts, &shape);
                     worst = Some((apart, Element { input: input.clone(), position, derivative, difference }));
                 }
             }
@@ -191,36 +192,48 @@ fn central<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X, t: &X, g: &Y, step: f6
     (4.0 * slope(step / 2.0) - slope(step)) / 3.0
 }
 
-/// The inner product of two trees of one structure, in f64.
+/// The inner product of two trees of one structure, in f64; of complex numbers the real one, `Re Σ conj(a) b`.
 fn inner<X: Tree>(a: &X, b: &X) -> f64 {
-    let dot = |(a, b): (&Tensor, &Tensor)| {
-        a.to_vec::<f64>().iter().zip(b.to_vec::<f64>()).map(|(a, b)| a * b).sum::<f64>()
-    };
-    a.leaves().into_iter().zip(b.leaves()).filter(|(a, _)| a.dtype().is_float()).map(dot).sum()
+    let dot =
+        |(a, b): (&Tensor, &Tensor)| a.numbers().iter().zip(b.numbers()).map(|(a, b)| a * b).sum::<f64>();
+    a.leaves().into_iter().zip(b.leaves()).filter(|(a, _)| a.dtype().is_differentiable()).map(dot).sum()
 }
 
-/// Not smaller than 0.5 in size, so that no element is overlooked.
+/// Not smaller than 0.5 in size, so that no element is overlooked; of complex numbers neither part is.
 fn random_like<X: Tree>(x: &X, key: Key) -> X {
     let mut k = 0;
     x.map(&mut |t| {
         k += 1;
-        let [size, sign] = key.fold_in(k).split();
-        let size = Tensor::uniform(size, t.shape(), DType::F64) * 0.5 + 0.5;
-        let sign = Tensor::where_(&Tensor::bernoulli(sign, t.shape(), 0.5), 1.0, -1.0);
-        (size * sign).cast(t.dtype())
+        let real = |key: &Key| {
+            let [size, sign] = key.split();
+            let size = Tensor::uniform(size, t.shape(), DType::F64) * 0.5 + 0.5;
+            size * Tensor::where_(&Tensor::bernoulli(sign, t.shape(), 0.5), 1.0, -1.0)
+        };
+        let key = key.fold_in(k);
+        let drawn = match t.dtype().is_complex() {
+            true => Tensor::complex(real(&key.fold_in(0)), real(&key.fold_in(1))),
+            false => real(&key),
+        };
+        drawn.cast(t.dtype())
     })
 }
 
-/// 1 at one element of one leaf, 0 elsewhere.
+/// 1 at one element of one leaf, 0 elsewhere. The parts of complex elements count as elements.
 fn unit<X: Tree>(x: &X, leaf: usize, at: usize) -> X {
     let mut k = 0;
     x.map(&mut |t| {
-        let mut elements = vec![0.0; t.numel()];
+        let complex = t.dtype().is_complex();
+        let mut elements = vec![Complex::new(0.0, 0.0); t.numel()];
         if k == leaf {
-            elements[at] = 1.0;
+            match complex {
+                true if at % 2 == 1 => elements[at / 2].im = 1.0,
+                true => elements[at / 2].re = 1.0,
+                false => elements[at].re = 1.0,
+            }
         }
         k += 1;
-        Tensor::from_slice(&elements, t.shape()).cast(t.dtype())
+        let unit = Tensor::from_slice(&elements, t.shape());
+        if complex { unit.cast(t.dtype()) } else { unit.real().cast(t.dtype()) }
     })
 }
 

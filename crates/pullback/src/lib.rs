@@ -71,6 +71,7 @@ pub use backend::{Profile, ProfileRow};
 pub use dtype::{DType, Element, Scalar};
 pub use error::{Error, ErrorKind, Result};
 pub use graph::{Graph, Place, Statistics, StepView};
+pub use num_complex::Complex;
 pub use pullback_macros::Tree;
 #[cfg(feature = "npz")]
 pub use save::npz;

@@ -26,7 +26,10 @@ impl Graph {
     /// The number that is repeated over the whole of a constant.
     pub(crate) fn number(&self, at: Ref) -> Option<f64> {
         match at {
-            Ref::Const(k) => splat(&self.consts[k]).map(Scalar::to_f64),
+            // Passes reckon with real numbers; complex constants are only moved around.
+            Ref::Const(k) if !self.consts[k].dtype().is_complex() => {
+                splat(&self.consts[k]).map(Scalar::to_f64)
+            }
             _ => None,
         }
     }
@@ -52,6 +55,7 @@ pub(crate) fn resized(t: &Tensor, shape: Shape) -> Tensor {
 /// The element of a tensor that has one.
 fn first(t: &Tensor) -> Scalar {
     match t.dtype() {
+        d if d.is_complex() => Scalar::Complex(t.to_vec()[0]),
         d if d.is_float() => Scalar::F64(t.to_vec::<f64>()[0]),
         d if d.is_int() => Scalar::I64(t.to_vec::<i64>()[0]),
         _ => Scalar::Bool(t.to_vec::<bool>()[0]),
@@ -64,16 +68,20 @@ pub(crate) fn compact(t: &Tensor) -> Option<Tensor> {
     single.then(|| Tensor::full_of(first(t), t.dtype(), t.node().shape.clone()))
 }
 
-/// The elements as words, equal for equal bits (and for any two NaN). One word for a repeated element; none for a large constant.
+/// The elements as words, equal for equal bits (and for any two NaN): two for a complex number, one for any other. Those of one element
+/// for a repeated one; none for a large constant.
 pub(crate) fn words(t: &Tensor) -> Option<Vec<u64>> {
     if let Some(v) = splat(t) {
-        return Some(vec![word(v)]);
+        return Some(match v {
+            Scalar::Complex(v) => vec![word(Scalar::F64(v.re)), word(Scalar::F64(v.im))],
+            v => vec![word(v)],
+        });
     }
     if !is_literal(t) || t.numel() > SMALL {
         return None;
     }
-    Some(match t.dtype().is_float() {
-        true => t.to_vec::<f64>().into_iter().map(|v| word(Scalar::F64(v))).collect(),
+    Some(match t.dtype().is_differentiable() {
+        true => t.numbers().into_iter().map(|v| word(Scalar::F64(v))).collect(),
         false => t.to_vec::<i64>().into_iter().map(|v| word(Scalar::I64(v))).collect(),
     })
 }

@@ -6,6 +6,7 @@ use crate::error::{Error, Result, err};
 use crate::ops::{Attr, Attribute, Attrs, Aval, Op};
 use crate::shape::Shape;
 use crate::tensor::Tensor;
+use num_complex::Complex;
 use std::panic::Location;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -342,22 +343,35 @@ fn operation(name: &str, mut attrs: Attrs, bodies: Vec<Graph>) -> Result<Op> {
     Ok(op)
 }
 
+/// `1.0-0.5i`: the last sign that is not that of an exponent tells where the imaginary part begins.
+fn complex<T: FromStr>(text: &str) -> Option<Complex<T>> {
+    let parts = text.strip_suffix('i')?;
+    let sign = |&(k, c): &(usize, char)| matches!(c, '+' | '-') && k > 0 && !parts[..k].ends_with(['e', 'E']);
+    let (at, _) = parts.char_indices().filter(sign).last()?;
+    Some(Complex::new(parts[..at].parse().ok()?, parts[at..].parse().ok()?))
+}
+
 /// A constant from the text of its elements: all of them, or one that is repeated.
 fn constant(elements: &[&str], splat: bool, aval: &Aval) -> Result<Tensor> {
     let n = aval.shape.checked_len()?;
     if !splat && elements.len() != n {
         return Err(err!(Format, "{aval} has {n} elements, and not {}", elements.len()));
     }
-    fn read<T: FromStr>(elements: &[&str], aval: &Aval) -> Result<Vec<T>> {
-        let one = |text: &&str| text.parse().map_err(|_| err!(Format, "`{text}` is no {}", aval.dtype));
-        elements.iter().map(one).collect()
-    }
     fn tensor<T: FromStr + Element + Into<Scalar>>(
         elements: &[&str],
         splat: bool,
         aval: &Aval,
     ) -> Result<Tensor> {
-        let list = read::<T>(elements, aval)?;
+        read(elements, splat, aval, |text| text.parse::<T>().ok())
+    }
+    fn read<T: Element + Into<Scalar>>(
+        elements: &[&str],
+        splat: bool,
+        aval: &Aval,
+        parse: fn(&str) -> Option<T>,
+    ) -> Result<Tensor> {
+        let one = |text: &&str| parse(text).ok_or_else(|| err!(Format, "`{text}` is no {}", aval.dtype));
+        let list = elements.iter().map(one).collect::<Result<Vec<T>>>()?;
         Ok(match splat {
             true => Tensor::full_of(list[0].into(), aval.dtype, aval.shape.clone()),
             false => Tensor::from(list).cast(aval.dtype).reshape_to(&aval.shape),
@@ -369,6 +383,8 @@ fn constant(elements: &[&str], splat: bool, aval: &Aval) -> Result<Tensor> {
         DType::I32 => tensor::<i32>(elements, splat, aval),
         DType::I64 => tensor::<i64>(elements, splat, aval),
         DType::F64 => tensor::<f64>(elements, splat, aval),
+        DType::C64 => read(elements, splat, aval, complex::<f32>),
+        DType::C128 => read(elements, splat, aval, complex::<f64>),
         _ => tensor::<f32>(elements, splat, aval),
     }
 }

@@ -4,6 +4,7 @@ use super::{Body, Graph, Ref};
 use crate::DType;
 use crate::ops::{Aval, Op};
 use crate::tensor::{Data, Tensor};
+use num_complex::Complex;
 use std::fmt::{self, Display, Formatter, Write};
 
 /// `%3`, `%4.1`, `x0`, `c2`.
@@ -148,6 +149,13 @@ impl Display for Outline<'_> {
     }
 }
 
+/// `1.0-0.5i`: the sign of the imaginary part is always there, so that it tells where the real part ends.
+fn complex<T: fmt::Debug>(v: &Complex<T>) -> String {
+    let (re, im) = (format!("{:?}", v.re), format!("{:?}", v.im));
+    let sign = if im.starts_with('-') { "" } else { "+" };
+    format!("{re}{sign}{im}i")
+}
+
 /// A repeated element once, others in brackets in row-major order.
 fn print_elements(f: &mut Formatter<'_>, t: &Tensor) -> fmt::Result {
     if !t.is_known() {
@@ -159,6 +167,8 @@ fn print_elements(f: &mut Formatter<'_>, t: &Tensor) -> fmt::Result {
         DType::Bool => first.to_vec::<bool>().iter().map(bool::to_string).collect(),
         DType::U8 | DType::I32 | DType::I64 => first.to_vec::<i64>().iter().map(i64::to_string).collect(),
         DType::F64 => first.to_vec::<f64>().iter().map(|v| format!("{v:?}")).collect(),
+        DType::C128 => first.to_vec().iter().map(complex::<f64>).collect(),
+        DType::C64 => first.to_vec().iter().map(complex::<f32>).collect(),
         _ => first.to_vec::<f32>().iter().map(|v| format!("{v:?}")).collect(),
     };
     match splat {

@@ -135,6 +135,13 @@ fn select_body<T: Pod, I: Isa>(mask: &[u8], a: &[T], b: &[T], out: &mut [T]) {
         2 => words!(u16),
         4 => words!(u32),
         8 => words!(u64),
+        16 => {
+            let (a, b): (&[[u64; 2]], &[[u64; 2]]) = (cast_slice(a), cast_slice(b));
+            for (((out, &m), a), b) in cast_slice_mut::<T, [u64; 2]>(out).iter_mut().zip(mask).zip(a).zip(b) {
+                let all_or_none = u64::wrapping_sub(0, (m != 0) as u64);
+                *out = std::array::from_fn(|k| b[k] ^ ((a[k] ^ b[k]) & all_or_none));
+            }
+        }
         _ => unreachable!("no element has another size"),
     }
 }

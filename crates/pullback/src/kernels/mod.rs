@@ -4,6 +4,7 @@
 
 pub(crate) mod attention;
 pub(crate) mod combined;
+pub(crate) mod complex;
 pub(crate) mod compute;
 pub(crate) mod conv;
 pub(crate) mod cost;

@@ -117,7 +117,8 @@ words! {
     Connective: "and" = Connective::And, "or" = Connective::Or, "xor" = Connective::Xor;
     Accumulation: "sum" = Accumulation::Sum, "product" = Accumulation::Product, "logsumexp" = Accumulation::LogSumExp;
     DType: "bool" = DType::Bool, "u8" = DType::U8, "i32" = DType::I32, "i64" = DType::I64, "f16" = DType::F16,
-        "bf16" = DType::BF16, "f32" = DType::F32, "f64" = DType::F64;
+        "bf16" = DType::BF16, "f32" = DType::F32, "f64" = DType::F64,
+        "c64" = DType::C64, "c128" = DType::C128;
 }
 
 fn list<T: Attribute, C: FromIterator<T>>(attr: &Attr) -> Option<C> {

@@ -1,7 +1,8 @@
 //! Comparisons, and the choice between two values.
 
+use super::elementwise::check_ordered;
 use super::*;
-use crate::dtype::with_stored;
+use crate::dtype::{with_bits, with_real, with_stored};
 use crate::error::err;
 use crate::kernels::map;
 use smallvec::smallvec;
@@ -31,19 +32,30 @@ impl Primitive for Compare {
         if x[0].dtype != x[1].dtype || x[0].shape != x[1].shape {
             return Err(err!(Shape, "operands must agree, got {:?} and {:?}", x[0], x[1]));
         }
+        if !self.commutes() {
+            check_ordered(x[0].dtype)?;
+        }
         Ok(Aval { dtype: DType::Bool, shape: x[0].shape.clone() })
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => {
+        if let Relation::Eq | Relation::Ne = self.relation {
+            with_stored!(x[0].dtype, T => {
+                let (a, b, out) = (x[0].view::<T>(), x[1].view::<T>(), out.fill::<u8>());
+                match self.relation {
+                    Relation::Eq => map::zip_with(a, b, out, |a, b| (a == b) as u8),
+                    _ => map::zip_with(a, b, out, |a, b| (a != b) as u8),
+                }
+            });
+            return Ok(());
+        }
+        with_real!(x[0].dtype, T => {
             let (a, b, out) = (x[0].view::<T>(), x[1].view::<T>(), out.fill::<u8>());
             match self.relation {
-                Relation::Eq => map::zip_with(a, b, out, |a, b| (a == b) as u8),
-                Relation::Ne => map::zip_with(a, b, out, |a, b| (a != b) as u8),
                 Relation::Lt => map::zip_with(a, b, out, |a, b| (a < b) as u8),
                 Relation::Le => map::zip_with(a, b, out, |a, b| (a <= b) as u8),
                 Relation::Gt => map::zip_with(a, b, out, |a, b| (a > b) as u8),
-                Relation::Ge => map::zip_with(a, b, out, |a, b| (a >= b) as u8),
+                _ => map::zip_with(a, b, out, |a, b| (a >= b) as u8),
             }
         });
         Ok(())
@@ -71,7 +83,10 @@ impl Primitive for Compare {
 
     fn samples() -> Vec<Sample> {
         let draw = || Draw::new(Domain::any, &[2, 3]);
-        vec![Sample::new(Compare { relation: Relation::Lt }, [draw(), draw()])]
+        vec![
+            Sample::new(Compare { relation: Relation::Lt }, [draw(), draw()]),
+            Sample::new(Compare { relation: Relation::Ne }, [draw(), draw()]),
+        ]
     }
 }
 
@@ -94,7 +109,7 @@ impl Primitive for Where {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[1].dtype, T => map::select(x[0].view(), x[1].view::<T>(), x[2].view::<T>(), out.fill::<T>()));
+        with_bits!(x[1].dtype, T => map::select(x[0].view(), x[1].view::<T>(), x[2].view::<T>(), out.fill::<T>()));
         Ok(())
     }
 

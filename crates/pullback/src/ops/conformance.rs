@@ -15,7 +15,7 @@ use crate::tensor::Key;
 use pullback_testing::close;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A sample's float inputs, and the operation as a function of them.
+/// A sample's differentiable inputs, and the operation as a function of them.
 struct Case {
     op: Op,
     all: Vec<Tensor>,
@@ -27,25 +27,31 @@ impl Case {
             sample.inputs.iter().enumerate().map(|(k, d)| d.tensor(key.fold_in(k as u64), dtype)).collect();
         // A cast to its own type would be no test of a cast.
         let op = match &sample.op {
-            Op::Cast(_) => Op::Cast(Cast { to: if dtype == DType::F64 { DType::F32 } else { DType::F64 } }),
+            Op::Cast(c) => {
+                let other = if dtype == DType::F64 { DType::F32 } else { DType::F64 };
+                Op::Cast(Cast { to: if c.to.is_complex() { other.complex() } else { other } })
+            }
             op => op.clone(),
         };
         Case { op, all }
     }
 
     fn floats(&self) -> Vec<Tensor> {
-        self.all.iter().filter(|t| t.dtype().is_float()).cloned().collect()
+        self.all.iter().filter(|t| t.dtype().is_differentiable()).cloned().collect()
     }
 
     fn apply(&self, floats: &[Tensor]) -> Tensor {
         let mut floats = floats.iter();
-        let args: Vec<&Tensor> =
-            self.all.iter().map(|t| if t.dtype().is_float() { floats.next().unwrap() } else { t }).collect();
+        let args: Vec<&Tensor> = self
+            .all
+            .iter()
+            .map(|t| if t.dtype().is_differentiable() { floats.next().unwrap() } else { t })
+            .collect();
         bind(self.op.clone(), &args).unwrap()
     }
 
     fn differentiable(&self) -> bool {
-        !self.floats().is_empty() && self.apply(&self.floats()).dtype().is_float()
+        !self.floats().is_empty() && self.apply(&self.floats()).dtype().is_differentiable()
     }
 
     fn check(&self, dtype: DType) -> std::result::Result<(), Report> {
@@ -56,6 +62,16 @@ impl Case {
         }
         check.run(|x: &Vec<Tensor>| self.apply(x), &self.floats())
     }
+}
+
+/// Numbers from 0 to 1; of a complex type, both parts.
+fn uniform(key: Key, shape: impl Into<Shape>, dtype: DType) -> Tensor {
+    let shape = shape.into();
+    if !dtype.is_complex() {
+        return Tensor::uniform(key, &shape, dtype);
+    }
+    let [re, im] = key.split().map(|key| Tensor::uniform(key, &shape, dtype.real()));
+    Tensor::complex(re, im)
 }
 
 /// All samples. What is drawn for one depends on the name of its operation alone, so that another operation in the list changes nothing for the rest.
@@ -120,21 +136,22 @@ fn single_precision_agrees_with_double() {
     for (single, double) in
         cases(DType::F32).iter().zip(cases(DType::F64)).filter(|(c, _)| c.differentiable())
     {
-        let exact: Vec<Tensor> = single.floats().iter().map(|t| t.cast(DType::F64)).collect();
+        let exact: Vec<Tensor> =
+            single.floats().iter().map(|t| t.cast(DType::promote(t.dtype(), DType::F64))).collect();
         if matches!(single.op, Op::Cast(_)) {
             continue;
         }
         let double = Case { all: double.all.clone(), op: double.op.clone() };
         let (y32, pull32) = crate::vjp(|x: &Vec<Tensor>| single.apply(x), &single.floats());
         let (y64, pull64) = crate::vjp(|x: &Vec<Tensor>| double.apply(x), &exact);
-        let g = Tensor::uniform(Key::new(3), y64.shape(), DType::F32) + 0.5;
+        let g = uniform(Key::new(3), y64.shape(), y32.dtype()) + 0.5;
         let near = |a: &Tensor, b: &Tensor, what: &str| {
-            for (a, b) in a.to_vec::<f64>().into_iter().zip(b.to_vec::<f64>()) {
+            for (a, b) in a.numbers().into_iter().zip(b.numbers()) {
                 assert!(close(a, b, 1e-5), "{:?}: {what}: {a} in f32, {b} in f64", single.op);
             }
         };
         near(&y32, &y64, "value");
-        for (a, b) in pull32(&g).iter().zip(&pull64(&g.cast(DType::F64))) {
+        for (a, b) in pull32(&g).iter().zip(&pull64(&g.cast(y64.dtype()))) {
             near(a, b, "cotangent");
         }
     }
@@ -175,14 +192,14 @@ fn faults_are_found() {
         let (_, pull) = crate::vjp(|x: &Vec<Tensor>| case.apply(x), &x);
         // An input whose cotangent is zero has nothing to be wrong about, and a cast is too coarse to tell.
         let matters: Vec<bool> =
-            pull(&y.ones_like()).iter().map(|g| g.to_vec::<f64>().iter().any(|&v| v != 0.0)).collect();
+            pull(&y.ones_like()).iter().map(|g| g.numbers().iter().any(|&v| v != 0.0)).collect();
         if !matters.contains(&true) || matches!(case.op, Op::Cast(_)) {
             continue;
         }
-        let floats = (0..case.all.len()).filter(|&k| case.all[k].dtype().is_float());
+        let floats = (0..case.all.len()).filter(|&k| case.all[k].dtype().is_differentiable());
         let mut faults: Vec<Fault> =
             floats.zip(&matters).filter(|(_, m)| **m).map(|(k, _)| Fault::Scaled(k)).collect();
-        if matters[0] && case.all[0].dtype().is_float() {
+        if matters[0] && case.all[0].dtype().is_differentiable() {
             faults.push(Fault::Missing);
         }
         if x.len() == 2 && case.all.len() == 2 && x[0].shape() == x[1].shape() && !symmetric(case) {
@@ -210,7 +227,7 @@ fn faults_are_found() {
 fn symmetric(case: &Case) -> bool {
     let (y, pull) = crate::vjp(|x: &Vec<Tensor>| case.apply(x), &case.floats());
     let g = pull(&y.ones_like());
-    g[0].to_vec::<f64>() == g[1].to_vec::<f64>()
+    g[0].numbers() == g[1].numbers()
 }
 
 /// Whether the pullback depends on the inputs at all.
@@ -221,7 +238,7 @@ fn has_curvature(case: &Case) -> bool {
     };
     let seed: Vec<Tensor> = x.iter().map(|t| t.ones_like()).collect();
     let second = crate::vjp(slope, &x).1(&seed);
-    second.iter().any(|g| g.to_vec::<f64>().iter().any(|&v| v != 0.0))
+    second.iter().any(|g| g.numbers().iter().any(|&v| v != 0.0))
 }
 
 fn off_by_one(op: &Op) -> Option<Op> {

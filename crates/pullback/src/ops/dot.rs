@@ -1,9 +1,9 @@
 //! The matrix product.
 
 use super::*;
-use crate::dtype::with_number;
+use crate::dtype::{with_number, with_parts};
 use crate::error::err;
-use crate::kernels::matmul;
+use crate::kernels::{complex, matmul};
 use smallvec::smallvec;
 
 /// Product of the last two axes; the leading axes are a batch, of equal lengths in both.
@@ -22,6 +22,12 @@ fn rows_of_lanes(a: &Tensor, b: &Tensor) -> Result<Tensor> {
 fn columns_fold(a: &Tensor, b: &Tensor) -> bool {
     let (m, k, p) = (a.shape()[0], a.shape()[1], b.shape()[2]);
     p == 1 || p.saturating_mul(k + m) <= m * k
+}
+
+/// The transpose, of complex matrices with conjugate elements.
+fn adjoint(x: &Tensor) -> Tensor {
+    let turned = x.transposed();
+    if x.dtype().is_complex() { turned.conj() } else { turned }
 }
 
 impl Primitive for Dot {
@@ -47,6 +53,10 @@ impl Primitive for Dot {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
+        if x[0].dtype.is_complex() {
+            with_parts!(x[0].dtype, T => complex::matmul::<T>(x[0].view(), x[1].view(), out.fill()));
+            return Ok(());
+        }
         with_number!(x[0].dtype, T => matmul::matmul::<T>(x[0].view(), x[1].view(), out.fill()));
         Ok(())
     }
@@ -68,8 +78,8 @@ impl Primitive for Dot {
         let dot =
             |a: &Tensor, b: &Tensor| bind(Dot, &[a, b]).expect("shapes were checked by the forward pass");
         smallvec![
-            at.needs(0).then(|| dot(g, &at.x(1).transposed())),
-            at.needs(1).then(|| dot(&at.x(0).transposed(), g)),
+            at.needs(0).then(|| dot(g, &adjoint(at.x(1)))),
+            at.needs(1).then(|| dot(&adjoint(at.x(0)), g)),
         ]
     }
 

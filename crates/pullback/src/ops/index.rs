@@ -1,7 +1,7 @@
 //! Picking and adding by integer positions. Negative positions count from the end.
 
 use super::*;
-use crate::dtype::with_stored;
+use crate::dtype::{with_bits, with_stored};
 use crate::error::{Error, err};
 use crate::kernels::compute::Compute;
 use crate::kernels::movement::{self, index as at};
@@ -126,7 +126,7 @@ impl Primitive for Gather {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let n = x[0].shape[self.axis];
-        with_stored!(x[0].dtype, T => at::gather::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
+        with_bits!(x[0].dtype, T => at::gather::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
             .map_err(|e| out_of_range(e, n))
     }
 
@@ -247,7 +247,7 @@ impl Primitive for IndexSelect {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let n = x[0].shape[self.axis];
-        with_stored!(x[0].dtype, T => at::index_select::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
+        with_bits!(x[0].dtype, T => at::index_select::<T>(x[0].view(), self.axis, x[1].view(), out.fill()))
             .map_err(|e| out_of_range(e, n))
     }
 

@@ -1,7 +1,7 @@
 //! Putting slices to integer positions, and integers about positions. Negative positions count from the end.
 
 use super::*;
-use crate::dtype::{Scalar, with_stored};
+use crate::dtype::{Scalar, with_bits};
 use crate::error::err;
 use crate::kernels::compute::Compute;
 use crate::kernels::movement::put::{self, PutRule};
@@ -48,7 +48,7 @@ impl Primitive for IndexPut {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         match (self.rule, x[0].dtype) {
             (PutRule::Set, dtype) => {
-                with_stored!(dtype, T => self.put::<T>(x, out, |to, from| to.copy_from_slice(from)))
+                with_bits!(dtype, T => self.put::<T>(x, out, |to, from| to.copy_from_slice(from)))
             }
             (rule, DType::F16) => self.put_halves::<half::f16>(rule, x, out),
             (rule, DType::BF16) => self.put_halves::<half::bf16>(rule, x, out),

@@ -3,7 +3,7 @@
 //! Most of these copy nothing: they are new strides on the same buffer.
 
 use super::*;
-use crate::dtype::with_stored;
+use crate::dtype::with_bits;
 use crate::error::err;
 use crate::kernels::movement;
 use crate::shape::{Axes, Strides};
@@ -106,7 +106,7 @@ pub(super) fn eval_view(op: &impl Primitive, x: &Value, out: &mut Output) {
     let view = x.layout().and_then(|(offset, strides)| op.view(x.shape, offset, strides));
     match x.seen(view) {
         Some(data) => out.set(data),
-        None => with_stored!(x.dtype, T => movement::copy::<T>(x.view(), out.fill())),
+        None => with_bits!(x.dtype, T => movement::copy::<T>(x.view(), out.fill())),
     }
 }
 
@@ -300,7 +300,7 @@ impl Primitive for Concat {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => {
+        with_bits!(x[0].dtype, T => {
             let strides = out.shape().strides();
             let out = out.fill::<T>();
             let mut start = 0;

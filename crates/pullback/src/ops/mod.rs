@@ -8,6 +8,7 @@ mod attribute;
 mod bitwise;
 mod cast;
 mod compare;
+mod complex;
 mod conv;
 mod cross_entropy;
 mod distribution;
@@ -43,10 +44,10 @@ mod fault;
 mod page;
 
 pub(crate) use {
-    attention::*, attribute::*, bitwise::*, cast::*, compare::*, conv::*, cross_entropy::*, distribution::*,
-    dot::*, elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*, logic::*,
-    norm::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*, softmax::*,
-    sparse::*, windows::*,
+    attention::*, attribute::*, bitwise::*, cast::*, compare::*, complex::*, conv::*, cross_entropy::*,
+    distribution::*, dot::*, elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*,
+    logic::*, norm::*, order::*, pool::*, random::*, reduce::*, sample::*, scan::*, segment::*, slice::*,
+    softmax::*, sparse::*, windows::*,
 };
 
 #[cfg(feature = "linalg")]
@@ -220,7 +221,7 @@ fn derived_pushforward(op: &Op, at: &At, t: &[Option<Tensor>]) -> Result<Tensor>
     match op.linearity() {
         Linearity::Linear => {
             // Inputs that are not differentiable (masks, indices) stay what they are.
-            let fixed = |k: usize| match at.dtype(k).is_float() {
+            let fixed = |k: usize| match at.dtype(k).is_differentiable() {
                 true => Tensor::zeros_of(at.dtype(k), at.shape(k)),
                 false => at.x(k).clone(),
             };
@@ -351,9 +352,16 @@ macro_rules! primitives {
             pub fn commutes(&self) -> bool { match self { $($(#[$cfg])? Op::$P(p) => p.commutes(),)* _ => false } }
             pub fn stops_gradient(&self) -> bool { match self { $($(#[$cfg])? Op::$P(p) => p.stops_gradient(),)* _ => false } }
             fn batch_rule(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> { match self { $($(#[$cfg])? Op::$P(p) => p.batch(x, n),)* _ => block_only() } }
-            /// The samples of every operation.
+            /// The samples of every operation, and those with complex numbers of operations that take them.
             #[cfg(test)]
-            pub fn samples() -> Vec<Sample> { let mut all = Vec::new(); $($(#[$cfg])? all.extend($P::samples());)* all }
+            pub fn samples() -> Vec<Sample> {
+                let mut all = Vec::new();
+                $($(#[$cfg])? all.extend($P::samples());)*
+                // Behind all others, of which none is drawn otherwise for them.
+                let complex: Vec<Sample> = all.iter().filter_map(Sample::complex).collect();
+                all.extend(complex);
+                all
+            }
         }
     };
 }
@@ -387,7 +395,7 @@ impl Op {
 }
 
 elementwise_table! { primitives {
-    Identity, StopGradient, Clamp { low, high }, Cast { to }, Compare { relation }, Where, Logic { connective }, Not, Bitwise { operation },
+    Identity, StopGradient, Clamp { low, high }, Cast { to }, MakeComplex, Real, Imag, Conj, Compare { relation }, Where, Logic { connective }, Not, Bitwise { operation },
     GammaInc { upper, order }, BetaInc { by_a, by_b },
     Sum { axes }, Max { axes }, Min { axes }, ArgExtreme { axes, largest }, Truth { axes, every }, LogSumExp { axes },
     Reshape { to }, Permute { perm }, Broadcast { to }, Slice { region }, SliceAssign { region }, Concat { axis },

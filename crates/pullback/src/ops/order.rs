@@ -1,9 +1,10 @@
 //! Orders as integers: the permutation that sorts, the places of the largest, where values belong. What they order is gathered by them, so that
 //! derivatives are those of `gather`.
 
+use super::elementwise::check_ordered;
 use super::scan::check_axis;
 use super::*;
-use crate::dtype::with_stored;
+use crate::dtype::with_real;
 use crate::error::err;
 use crate::kernels::order;
 
@@ -19,11 +20,12 @@ impl Primitive for ArgSort {
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_axis(self.axis, x[0])?;
+        check_ordered(x[0].dtype)?;
         Ok(Aval { dtype: DType::I64, shape: x[0].shape.clone() })
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => order::argsort::<T>(x[0].view(), self.axis, self.descending, out.fill()));
+        with_real!(x[0].dtype, T => order::argsort::<T>(x[0].view(), self.axis, self.descending, out.fill()));
         Ok(())
     }
 
@@ -73,6 +75,7 @@ impl Primitive for TopK {
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_axis(self.axis, x[0])?;
+        check_ordered(x[0].dtype)?;
         let n = x[0].shape[self.axis];
         if self.k > n {
             return Err(err!(
@@ -89,7 +92,7 @@ impl Primitive for TopK {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => order::select::<T>(x[0].view(), self.axis, self.k, self.largest, out.fill()));
+        with_real!(x[0].dtype, T => order::select::<T>(x[0].view(), self.axis, self.k, self.largest, out.fill()));
         Ok(())
     }
 
@@ -140,11 +143,12 @@ impl Primitive for SearchSorted {
         if sorted.dtype != values.dtype {
             return Err(err!(DType, "values of {} cannot be looked up among {}", values.dtype, sorted.dtype));
         }
+        check_ordered(values.dtype)?;
         Ok(Aval { dtype: DType::I64, shape: values.shape.clone() })
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => order::search::<T>(x[0].view(), x[1].view(), self.right, out.fill()));
+        with_real!(x[0].dtype, T => order::search::<T>(x[0].view(), x[1].view(), self.right, out.fill()));
         Ok(())
     }
 

@@ -96,7 +96,8 @@ fn types(samples: &[Sample]) -> String {
             s.op.infer(&args).is_ok()
         })
     };
-    let kinds = [("bool", DType::Bool), ("integers", DType::I64), ("floats", DType::F64)];
+    let kinds =
+        [("bool", DType::Bool), ("integers", DType::I64), ("floats", DType::F64), ("complex", DType::C128)];
     let taken: Vec<&str> = kinds.into_iter().filter(|(_, d)| takes(*d)).map(|(name, _)| name).collect();
     if taken.len() == kinds.len() { "all".into() } else { taken.join(", ") }
 }

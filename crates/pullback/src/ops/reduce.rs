@@ -1,13 +1,14 @@
 //! Reductions over axes. The reduced axes are dropped; the methods keep them as ones where asked.
 
-use super::elementwise::needs_float;
+use super::elementwise::{check_ordered, needs_float};
 use super::*;
-use crate::dtype::{Element, Scalar, with_float, with_stored};
+use crate::dtype::{Element, Scalar, with_float, with_parts, with_real};
 use crate::error::err;
 use crate::kernels::reduce::{self, extreme};
 use crate::kernels::rows;
 use crate::shape::Axes;
 use crate::tensor::Data;
+use num_complex::Complex;
 use smallvec::smallvec;
 
 fn check_axes(axes: &[usize], x: Arg) -> Result<()> {
@@ -20,9 +21,10 @@ fn check_axes(axes: &[usize], x: Arg) -> Result<()> {
     }
 }
 
-/// An extreme of nothing does not exist.
-fn check_not_empty(axes: &[usize], x: Arg) -> Result<()> {
+/// An extreme of nothing does not exist, nor does one of complex numbers.
+fn check_extreme(axes: &[usize], x: Arg) -> Result<()> {
     check_axes(axes, x)?;
+    check_ordered(x.dtype)?;
     match axes.iter().find(|&&a| x.shape[a] == 0) {
         Some(a) => Err(err!(Shape, "nothing to choose from: axis {a} of shape {:?} has length 0", x.shape)),
         None => Ok(()),
@@ -58,7 +60,7 @@ impl Primitive for Sum {
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_axes(&self.axes, x[0])?;
-        let dtype = if x[0].dtype.is_float() { x[0].dtype } else { DType::I64 };
+        let dtype = if x[0].dtype.is_differentiable() { x[0].dtype } else { DType::I64 };
         Ok(Aval { dtype, shape: x[0].shape.without(&self.axes) })
     }
 
@@ -73,7 +75,24 @@ impl Primitive for Sum {
             });
             return Ok(());
         }
-        with_stored!(x[0].dtype, T => reduce::reduce::<T, reduce::Sum>(x[0].view(), &self.axes, out.fill()));
+        if let (true, Data::Splat(_)) = (x[0].dtype.is_complex(), x[0].data) {
+            let n: f64 = self.axes.iter().map(|&a| x[0].shape[a] as f64).product();
+            with_parts!(x[0].dtype, T => {
+                let z = x[0].splat::<Complex<T>>().map_or(Complex::default(), |z| z.to_scalar().to_complex());
+                let sum = if n == 0.0 { Complex::default() } else { Complex::new(z.re * n, z.im * n) };
+                out.splat(Complex::<T>::from_scalar(Scalar::Complex(sum)));
+            });
+            return Ok(());
+        }
+        if x[0].dtype.is_complex() {
+            // Of the parts, which lie along another axis.
+            with_parts!(x[0].dtype, T => x[0].with_pairs::<T>(|x| {
+                let sums: &mut [Complex<T>] = out.fill();
+                reduce::reduce::<T, reduce::Sum>(x, &self.axes, bytemuck::cast_slice_mut(sums))
+            }));
+            return Ok(());
+        }
+        with_real!(x[0].dtype, T => reduce::reduce::<T, reduce::Sum>(x[0].view(), &self.axes, out.fill()));
         Ok(())
     }
 
@@ -130,7 +149,7 @@ macro_rules! extremes {
             const NAME: &'static str = $name;
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
-                check_not_empty(&self.axes, x[0])?;
+                check_extreme(&self.axes, x[0])?;
                 Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.without(&self.axes) })
             }
 
@@ -139,7 +158,7 @@ macro_rules! extremes {
                     out.set(x[0].data.clone());
                     return Ok(());
                 }
-                with_stored!(x[0].dtype, T => reduce::reduce::<T, reduce::$P>(x[0].view(), &self.axes, out.fill()));
+                with_real!(x[0].dtype, T => reduce::reduce::<T, reduce::$P>(x[0].view(), &self.axes, out.fill()));
                 Ok(())
             }
 
@@ -198,12 +217,12 @@ impl Primitive for ArgExtreme {
     const NAME: &'static str = "argextreme";
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
-        check_not_empty(&self.axes, x[0])?;
+        check_extreme(&self.axes, x[0])?;
         Ok(Aval { dtype: DType::I64, shape: x[0].shape.without(&self.axes) })
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => match self.largest {
+        with_real!(x[0].dtype, T => match self.largest {
             true => extreme::position::<T, reduce::Max>(x[0].view(), &self.axes, out.fill()),
             false => extreme::position::<T, reduce::Min>(x[0].view(), &self.axes, out.fill()),
         });
@@ -242,11 +261,14 @@ impl Primitive for Truth {
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_axes(&self.axes, x[0])?;
+        if x[0].dtype.is_complex() {
+            return Err(err!(DType, "takes real numbers, got {}; compare with .ne(0.0) first", x[0].dtype));
+        }
         Ok(Aval { dtype: DType::Bool, shape: x[0].shape.without(&self.axes) })
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => match self.every {
+        with_real!(x[0].dtype, T => match self.every {
             true => reduce::reduce::<T, reduce::All>(x[0].view(), &self.axes, out.fill()),
             false => reduce::reduce::<T, reduce::Any>(x[0].view(), &self.axes, out.fill()),
         });

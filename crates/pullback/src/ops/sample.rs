@@ -1,5 +1,7 @@
 //! Inputs that operations are tested with.
 
+#[cfg(test)]
+use super::Arg;
 use super::Op;
 use crate::dtype::DType;
 use crate::shape::Shape;
@@ -10,6 +12,9 @@ pub(crate) use pullback_table::Domain;
 #[derive(Clone, Debug)]
 pub(crate) enum Draw {
     Float(Domain, Shape),
+    /// Complex numbers of absolute values from 0.5 to 1.5, and angles up to 2 from the positive numbers: away from 0, and from where
+    /// logarithms and roots jump.
+    Complex(Shape),
     /// Integers below a bound.
     Index(usize, Shape),
     /// Truth values.
@@ -39,7 +44,11 @@ impl Draw {
         Tensor::from_slice(&elements, shape)
     }
 
-    /// A tensor of this kind; floats have type `dtype`.
+    pub fn complex(shape: &[usize]) -> Draw {
+        Draw::Complex(shape.into())
+    }
+
+    /// A tensor of this kind; floats and the parts of complex numbers have type `dtype`.
     pub fn tensor(&self, key: impl Into<Key>, dtype: DType) -> Tensor {
         let key = key.into();
         let [sign, size] = key.split();
@@ -54,6 +63,10 @@ impl Draw {
             Draw::Matrix(shift, shape) => {
                 let more = Tensor::uniform(size, shape, DType::F64) * 0.3 - 0.15;
                 (Draw::diagonals(*shift, shape) + more).cast(dtype)
+            }
+            Draw::Complex(shape) => {
+                let [abs, angle] = [size, sign].map(|key| Tensor::uniform(key, shape, DType::F64));
+                Tensor::polar(abs + 0.5, angle * 4.0 - 2.0).cast(dtype.complex())
             }
             Draw::Float(domain, shape) => {
                 let u = Tensor::uniform(size, shape, DType::F64);
@@ -92,5 +105,27 @@ pub(crate) struct Sample {
 impl Sample {
     pub fn new(op: impl Into<Op>, inputs: impl Into<Vec<Draw>>) -> Sample {
         Sample { op: op.into(), inputs: inputs.into() }
+    }
+
+    /// The same with complex numbers for the floats, if there are some and the operation takes that.
+    #[cfg(test)]
+    pub fn complex(&self) -> Option<Sample> {
+        let drawn = |d: &Draw| match d {
+            Draw::Float(_, shape) => (Draw::Complex(shape.clone()), DType::C128, shape.clone()),
+            Draw::Complex(shape) => (d.clone(), DType::C128, shape.clone()),
+            Draw::Index(_, shape) => (d.clone(), DType::I64, shape.clone()),
+            Draw::Mask(shape) => (d.clone(), DType::Bool, shape.clone()),
+            Draw::Distinct(shape) => (d.clone(), DType::F64, shape.clone()),
+            #[cfg(feature = "linalg")]
+            Draw::Matrix(_, shape) => (d.clone(), DType::F64, shape.clone()),
+        };
+        if !self.inputs.iter().any(|d| matches!(d, Draw::Float(..))) {
+            return None;
+        }
+        let all: Vec<(Draw, DType, Shape)> = self.inputs.iter().map(drawn).collect();
+        let types: Vec<Arg> = all.iter().map(|(_, dtype, shape)| Arg { dtype: *dtype, shape }).collect();
+        self.op.infer(&types).ok()?;
+        let inputs = all.iter().map(|(draw, ..)| draw.clone()).collect();
+        Some(Sample { op: self.op.clone(), inputs })
     }
 }

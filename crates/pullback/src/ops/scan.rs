@@ -1,8 +1,8 @@
 //! Scans along an axis: sums, products and logarithms of sums so far, linear recurrences, and where the extreme so far stands.
 
-use super::elementwise::needs_float;
+use super::elementwise::{check_ordered, needs_float};
 use super::*;
-use crate::dtype::{Element, Scalar, with_float, with_stored};
+use crate::dtype::{Element, Scalar, with_float, with_real};
 use crate::error::err;
 use crate::kernels::scan;
 use smallvec::smallvec;
@@ -78,7 +78,8 @@ impl Primitive for Cumulative {
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_axis(self.axis, x[0])?;
-        if self.of == Accumulation::LogSumExp && !x[0].dtype.is_float() {
+        let complex = x[0].dtype.is_complex();
+        if complex || self.of == Accumulation::LogSumExp && !x[0].dtype.is_float() {
             return Err(needs_float(x[0].dtype));
         }
         let dtype = if x[0].dtype.is_float() { x[0].dtype } else { DType::I64 };
@@ -89,10 +90,10 @@ impl Primitive for Cumulative {
         let Cumulative { axis, of, reverse } = *self;
         match of {
             Accumulation::Sum => {
-                with_stored!(x[0].dtype, T => scan::scan::<T, scan::Sum>(x[0].view(), axis, reverse, out.fill()))
+                with_real!(x[0].dtype, T => scan::scan::<T, scan::Sum>(x[0].view(), axis, reverse, out.fill()))
             }
             Accumulation::Product => {
-                with_stored!(x[0].dtype, T => scan::scan::<T, scan::Product>(x[0].view(), axis, reverse, out.fill()))
+                with_real!(x[0].dtype, T => scan::scan::<T, scan::Product>(x[0].view(), axis, reverse, out.fill()))
             }
             Accumulation::LogSumExp => {
                 with_float!(x[0].dtype, T => scan::scan::<T, scan::LogSumExp>(x[0].view(), axis, reverse, out.fill()))
@@ -247,11 +248,12 @@ impl Primitive for CumExtreme {
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_axis(self.axis, x[0])?;
+        check_ordered(x[0].dtype)?;
         Ok(Aval { dtype: DType::I64, shape: x[0].shape.clone() })
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        with_stored!(x[0].dtype, T => match self.largest {
+        with_real!(x[0].dtype, T => match self.largest {
             true => scan::scan::<T, scan::Latest<true>>(x[0].view(), self.axis, false, out.fill()),
             false => scan::scan::<T, scan::Latest<false>>(x[0].view(), self.axis, false, out.fill()),
         });

@@ -1,7 +1,8 @@
 //! Extremes of segments. Their sums are `index_add`.
 
+use super::elementwise::check_ordered;
 use super::*;
-use crate::dtype::with_stored;
+use crate::dtype::with_real;
 use crate::error::err;
 use crate::kernels::{reduce, segment};
 use smallvec::smallvec;
@@ -72,6 +73,7 @@ impl Primitive for SegmentExtreme {
         if x.dtype == DType::Bool {
             return Err(err!(DType, "takes numbers, got bool; use .cast(DType::U8)"));
         }
+        check_ordered(x.dtype)?;
         let mut shape = x.shape.to_vec();
         shape[ids.shape.len() - 1] = self.segments;
         let shape: Shape = shape.into();
@@ -81,7 +83,7 @@ impl Primitive for SegmentExtreme {
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let n = self.segments;
-        with_stored!(x[0].dtype, T => match self.largest {
+        with_real!(x[0].dtype, T => match self.largest {
             true => segment::extreme::<T, reduce::Max>(x[0].view(), x[1].view(), n, out.fill()),
             false => segment::extreme::<T, reduce::Min>(x[0].view(), x[1].view(), n, out.fill()),
         })

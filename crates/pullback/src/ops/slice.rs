@@ -2,7 +2,7 @@
 
 use super::layout::{eval_view, mapped};
 use super::*;
-use crate::dtype::with_stored;
+use crate::dtype::with_bits;
 use crate::error::err;
 use crate::kernels::movement;
 use crate::shape::Strides;
@@ -130,7 +130,7 @@ impl Primitive for SliceAssign {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let shape: Shape = x[0].shape.into();
         let (offset, strides) = self.region.locate(0, &shape.strides());
-        with_stored!(x[0].dtype, T => if let Some((_, own)) = out.overwritten::<T>() {
+        with_bits!(x[0].dtype, T => if let Some((_, own)) = out.overwritten::<T>() {
             movement::copy_into::<T>(x[1].view(), own, offset, &strides);
         } else {
             let out = out.fill::<T>();

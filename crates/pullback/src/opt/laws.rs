@@ -35,7 +35,7 @@ impl Close {
         if aval(a) != aval(b) {
             return false;
         }
-        let (a, b) = (a.to_vec::<f64>(), b.to_vec::<f64>());
+        let (a, b) = (a.numbers(), b.numbers());
         let scale = a.iter().filter(|v| v.is_finite()).fold(1.0, |m: f64, v| m.max(v.abs()));
         a.iter().zip(&b).all(|(a, b)| match self {
             _ if a.is_nan() || b.is_nan() => a.is_nan() && b.is_nan(),
@@ -141,10 +141,11 @@ fn traced(x: &[Tensor], f: impl Fn(&[Tensor]) -> Vec<Tensor>) -> Graph {
 /// The gradient of the weighted sum of what a function returns, as a graph.
 fn gradient(x: &[Tensor], f: impl Fn(&[Tensor]) -> Vec<Tensor>) -> Graph {
     let loss = |x: &Vec<Tensor>| {
-        let terms = f(x).into_iter().enumerate().filter(|(_, y)| y.dtype().is_float());
+        let terms = f(x).into_iter().enumerate().filter(|(_, y)| y.dtype().is_differentiable());
         let terms = terms
             .map(|(k, y)| (&y * Tensor::randint(Key::new(k as u64), y.shape(), 1, 4).cast(y.dtype())).sum());
-        terms.reduce(|a, b| a + b).expect("there is an output")
+        let real = |y: Tensor| if y.dtype().is_complex() { y.real() + y.imag() * 0.7 } else { y };
+        terms.map(real).reduce(|a, b| a + b).expect("there is an output")
     };
     traced(x, |x| {
         let (value, g) = value_and_grad(loss)(&x.to_vec());
@@ -181,16 +182,16 @@ fn gradient_of(
     x: &[Tensor],
     run: &dyn Fn(&[Tensor]) -> Vec<Tensor>,
 ) -> (Vec<Tensor>, Option<Graph>) {
-    let floats: Vec<Tensor> = x.iter().filter(|t| t.dtype().is_float()).cloned().collect();
+    let floats: Vec<Tensor> = x.iter().filter(|t| t.dtype().is_differentiable()).cloned().collect();
     let y = run(x);
-    if floats.is_empty() || !y[0].dtype().is_float() || s.op.stops_gradient() {
+    if floats.is_empty() || !y[0].dtype().is_differentiable() || s.op.stops_gradient() {
         return (floats, None);
     }
     let all = |given: &[Tensor]| {
         let mut given = given.iter();
         let all: Vec<Tensor> = x
             .iter()
-            .map(|t| if t.dtype().is_float() { given.next().unwrap().clone() } else { t.clone() })
+            .map(|t| if t.dtype().is_differentiable() { given.next().unwrap().clone() } else { t.clone() })
             .collect();
         run(&all)
     };
@@ -208,7 +209,7 @@ fn is_exact(graph: &Graph, x: &[Tensor]) -> bool {
     let outputs = (0..graph.len())
         .flat_map(|k| (0..graph.steps[k].avals.len()).map(move |s| crate::graph::Ref::Step(k, s)));
     let all = Graph { outputs: outputs.collect(), ..graph.clone() };
-    let small = |t: &Tensor| t.to_vec::<f64>().iter().all(|v| v.abs() < 1e12);
+    let small = |t: &Tensor| t.numbers().iter().all(|v| v.abs() < 1e12);
     all.run(x).unwrap().iter().all(small)
 }
 

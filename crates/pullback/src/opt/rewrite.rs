@@ -112,7 +112,7 @@ impl Rewrite {
 
     /// A number repeated over a type.
     pub fn number(&mut self, v: f64, like: &Aval) -> Ref {
-        let v = if like.dtype.is_float() { Scalar::F64(v) } else { Scalar::I64(v as i64) };
+        let v = if like.dtype.is_differentiable() { Scalar::F64(v) } else { Scalar::I64(v as i64) };
         self.out.constant(crate::Tensor::full_of(v, like.dtype, like.shape.clone()))
     }
 

@@ -100,7 +100,8 @@ fn sum(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
             return Some(w.push(Sub, &[a, b]));
         }
     }
-    if a == b {
+    // A complex product with 2 would make NaN of infinities.
+    if a == b && !w.aval(a).dtype.is_complex() {
         let two = w.number(2.0, &w.aval(a));
         return Some(w.push(Mul, &[a, two]));
     }

@@ -8,7 +8,7 @@ mod header;
 
 use super::{Data, Output, Tensor};
 use crate::allocation::ask_for;
-use crate::dtype::{DType, with_stored};
+use crate::dtype::{DType, with_bits};
 use crate::error::{Result, err};
 use crate::replace::unusable;
 use crate::shape::Shape;
@@ -19,9 +19,10 @@ use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
 
 /// The element types that both sides know, largest first: the order in which tensors lie in the file, so that each
 /// is aligned. It is the order of the reference implementation, so that files are equal byte for byte.
-const TYPES: [(DType, &str); 8] = [
+const TYPES: [(DType, &str); 9] = [
     (DType::I64, "I64"),
     (DType::F64, "F64"),
+    (DType::C64, "C64"),
     (DType::F32, "F32"),
     (DType::I32, "I32"),
     (DType::BF16, "BF16"),
@@ -30,8 +31,14 @@ const TYPES: [(DType, &str); 8] = [
     (DType::Bool, "BOOL"),
 ];
 
-fn rank(dtype: DType) -> usize {
-    TYPES.iter().position(|&(d, _)| d == dtype).expect("every type of tensors is in the list")
+fn rank(dtype: DType) -> Result<usize> {
+    TYPES.iter().position(|&(d, _)| d == dtype).ok_or_else(|| {
+        err!(
+            DType,
+            "safetensors has no type for {dtype}; save .real() and .imag(), or cast to {}",
+            DType::C64
+        )
+    })
 }
 
 /// The type of tensors that a file spells so.
@@ -41,19 +48,20 @@ pub(crate) fn dtype_of(spelled: &str) -> Option<DType> {
 
 /// All that comes before the data, and the tensors in the order of the file.
 pub(crate) fn layout<'a>(named: &[(String, &'a Tensor)]) -> Result<(Vec<u8>, Vec<&'a Tensor>)> {
-    let mut leaves: Vec<&(String, &Tensor)> = named.iter().collect();
-    leaves.sort_by(|(a, x), (b, y)| rank(x.dtype()).cmp(&rank(y.dtype())).then_with(|| a.cmp(b)));
+    let ranked = named.iter().map(|leaf| rank(leaf.1.dtype()).map(|rank| (rank, leaf)));
+    let mut leaves = ranked.collect::<Result<Vec<_>>>()?;
+    leaves.sort_by(|(i, (a, _)), (j, (b, _))| i.cmp(j).then_with(|| a.cmp(b)));
     let bytes = |t: &Tensor| (t.numel() * t.dtype().size()) as u64;
-    if leaves.iter().try_fold(0u64, |n, (_, t)| n.checked_add(bytes(t))).is_none() {
+    if leaves.iter().try_fold(0u64, |n, (_, (_, t))| n.checked_add(bytes(t))).is_none() {
         return Err(err!(Memory, "the tensors together have more bytes than can be counted"));
     }
     let mut end = 0;
-    let entries = leaves.iter().map(|(name, t)| {
+    let entries = leaves.iter().map(|&(rank, (name, t))| {
         let start = end;
         end += bytes(t);
         Entry {
             name: name.clone(),
-            dtype: TYPES[rank(t.dtype())].1.into(),
+            dtype: TYPES[rank].1.into(),
             shape: t.shape().to_vec(),
             bytes: start..end,
         }
@@ -63,13 +71,13 @@ pub(crate) fn layout<'a>(named: &[(String, &'a Tensor)]) -> Result<(Vec<u8>, Vec
     // Spaces, so that the data is aligned too.
     text.extend(std::iter::repeat_n(' ', text.len().next_multiple_of(8) - text.len()));
     let bytes = [&(text.len() as u64).to_le_bytes(), text.as_bytes()].concat();
-    Ok((bytes, leaves.into_iter().map(|&(_, t)| t).collect()))
+    Ok((bytes, leaves.into_iter().map(|(_, &(_, t))| t).collect()))
 }
 
 /// Writes the elements of tensors, one after the other.
 pub(crate) fn write_data(tensors: &[&Tensor], out: &mut dyn Write) -> io::Result<()> {
     for t in tensors {
-        with_stored!(t.dtype(), T => {
+        with_bits!(t.dtype(), T => {
             let t = t.host().map_err(io::Error::other)?;
             let x = t.value().view::<T>();
             if let Some(elements) = x.as_slice().filter(|_| cfg!(target_endian = "little")) {
@@ -77,7 +85,7 @@ pub(crate) fn write_data(tensors: &[&Tensor], out: &mut dyn Write) -> io::Result
                 continue;
             }
             let mut bytes = t.row_major_bytes().map_err(io::Error::other)?;
-            swap_to_little_endian(&mut bytes, t.dtype().size());
+            swap_to_little_endian(&mut bytes, t.dtype().real().size());
             out.write_all(&bytes)?;
         });
     }
@@ -202,7 +210,7 @@ fn by_name<'a>(named: &'a [(String, &Tensor)]) -> Result<HashMap<&'a str, usize>
 impl Difference {
     fn compare(&mut self, entry: &Entry, like: &Tensor) {
         let Entry { name, dtype, shape, .. } = entry;
-        let expected = TYPES[rank(like.dtype())].1;
+        let expected = rank(like.dtype()).map_or(like.dtype().name(), |rank| TYPES[rank].1);
         let sides = || {
             format!(
                 "leaf `{name}` is {expected} {:?} in the tree and {dtype} {shape:?} in the file",
@@ -280,12 +288,12 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
 fn read_tensor(dtype: DType, shape: Shape, name: &str, from: &mut impl Read) -> Result<Tensor> {
     let mut data = Data::Gone;
     let mut out = Output::new(&shape, &mut data);
-    with_stored!(dtype, T => {
+    with_bits!(dtype, T => {
         ask_for::<T>(shape.numel())?;
         let elements = out.fill::<T>();
         let bytes = bytemuck::cast_slice_mut(elements);
         from.read_exact(bytes).map_err(unusable)?;
-        swap_to_little_endian(bytes, dtype.size());
+        swap_to_little_endian(bytes, dtype.real().size());
         if dtype == DType::Bool && bytes.iter().any(|&b| b > 1) {
             return Err(err!(Format, "leaf `{name}` has bytes that are neither true (1) nor false (0)"));
         }

@@ -1,6 +1,7 @@
 //! The face that PyTorch users know: one transform that lives for ever.
 
 use super::{Link, Node, Tensor};
+use crate::DType;
 use crate::error::{Error, Result, caught, err, or_panic};
 use crate::location::caller;
 use crate::ops::{Op, StopGradient};
@@ -27,10 +28,10 @@ impl Tensor {
 
     #[track_caller]
     pub(crate) fn try_requires_grad(&self) -> Result<Tensor> {
-        if !self.dtype().is_float() {
+        if !self.dtype().is_differentiable() {
             let e = err!(
                 Gradient,
-                "a tensor of {} carries no gradient, only floats do; use .cast(DType::F32)",
+                "a tensor of {} carries no gradient, only floats and complex numbers do; use .cast(DType::F32)",
                 self.dtype()
             );
             return Err(e.in_op("requires_grad").at(caller()));
@@ -221,6 +222,7 @@ impl Tensor {
     /// The cotangent that a scalar starts with.
     #[track_caller]
     fn unit_seed(&self, name: &'static str) -> Result<Tensor> {
+        check_real(self.dtype()).map_err(|e| e.in_op(name).at(caller()))?;
         if self.numel() == 1 {
             return Ok(self.detach().ones_like());
         }
@@ -348,4 +350,16 @@ fn leads_to(root: &Node, wanted: &HashSet<u64>) -> Option<HashSet<u64>> {
 
 fn inputs_of(node: &Node) -> impl Iterator<Item = &Node> {
     node.record.iter().flat_map(|r| r.inputs.iter().map(|i| i.node()))
+}
+
+/// A gradient is that of a real number. A complex one has two parts, and no direction of steepest ascent.
+pub(crate) fn check_real(result: DType) -> Result<()> {
+    if !result.is_complex() {
+        return Ok(());
+    }
+    Err(err!(
+        Gradient,
+        "the result is {result}, and a gradient needs a real number; take .real(), .imag() or .abs() of it, or give a complex cotangent \
+         to vjp or backward_with"
+    ))
 }

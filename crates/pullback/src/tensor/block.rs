@@ -120,8 +120,11 @@ pub(crate) fn replay(
     gs: &[Option<Tensor>],
     f: impl FnOnce(&[Tensor]) -> Result<Vec<Tensor>>,
 ) -> Result<Vec<(Link, Tensor)>> {
-    let leaves: Vec<Tensor> =
-        at.x().iter().map(|x| if x.dtype().is_float() { x.leaf(at.level) } else { x.clone() }).collect();
+    let leaves: Vec<Tensor> = at
+        .x()
+        .iter()
+        .map(|x| if x.dtype().is_differentiable() { x.leaf(at.level) } else { x.clone() })
+        .collect();
     let outputs = resumed(at.level, || f(&leaves))?;
     let mut seeds = Seeds::new();
     for (y, g) in outputs.iter().zip(gs) {
@@ -226,7 +229,10 @@ pub(crate) fn bind_block_at(
                 || Record { op: Identity.into(), inputs: smallvec![Input::Linked(t.link())], location };
             output(&t, &ids, (!ids.is_empty()).then(body))
         };
-        return Ok(outputs.into_iter().map(|t| if t.dtype().is_float() { known(t) } else { t }).collect());
+        return Ok(outputs
+            .into_iter()
+            .map(|t| if t.dtype().is_differentiable() { known(t) } else { t })
+            .collect());
     }
     let mut saved: SmallVec<[Input; 2]> = inputs.iter().map(|t| Input::Saved((*t).clone())).collect();
     if block.rules().is_some() {
@@ -241,7 +247,7 @@ pub(crate) fn bind_block_at(
     whole.id = next_id();
     let whole = whole.into_tensor();
     let slot = |(slot, t): (usize, Tensor)| {
-        if !t.dtype().is_float() {
+        if !t.dtype().is_differentiable() {
             return t.bare();
         }
         let ids = between(&t);

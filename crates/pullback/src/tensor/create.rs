@@ -189,6 +189,9 @@ makers! { $ create_makers;
     /// assert_eq!(Tensor::arange(1.0, 0.0, -0.25).to_vec::<f64>(), [1.0, 0.75, 0.5, 0.25]);
     /// ```
     arange try_arange<T>(start: T, end: T, step: T) {
+        if T::DTYPE.is_complex() {
+            return Err(err!(DType, "complex numbers have no order to count in; cast a list of real ones")).within("arange");
+        }
         let all = [start, end, step].map(|v| v.to_scalar());
         let [a, b, h] = all.map(|v| v.to_f64());
         let endless = || err!(Value, "from {a} to {b} by steps of {h} is not a finite list");

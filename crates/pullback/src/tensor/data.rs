@@ -137,16 +137,16 @@ impl Clone for Data {
 /// The [interpreter](Data::interpreter) of values on devices. Transforms have larger numbers.
 pub(crate) const DEVICE: u64 = 1;
 
-/// One element of any type, in the first bytes of a word.
+/// One element of any type, in the first bytes of two words.
 #[derive(Clone, Copy, PartialEq)]
 #[repr(transparent)]
-pub(crate) struct Bits(u64);
+pub(crate) struct Bits([u64; 2]);
 
 impl Bits {
     pub fn of<T: Pod>(v: T) -> Bits {
-        let mut word = 0u64;
-        bytemuck::bytes_of_mut(&mut word)[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&v));
-        Bits(word)
+        let mut words = [0u64; 2];
+        bytemuck::bytes_of_mut(&mut words)[..size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&v));
+        Bits(words)
     }
 
     /// A Rust number as an element of `dtype`.
@@ -163,8 +163,13 @@ impl Bits {
         &self.slice()[0]
     }
 
+    /// The two parts of a complex number.
+    fn parts<T: Pod>(&self) -> &[T] {
+        &bytemuck::cast_slice(&self.0)[..2]
+    }
+
     pub fn slice<T: Pod>(&self) -> &[T] {
-        &bytemuck::cast_slice(std::slice::from_ref(&self.0))[..1]
+        &bytemuck::cast_slice(&self.0)[..1]
     }
 }
 
@@ -194,6 +199,30 @@ impl<'a> Value<'a> {
             }
             _ => unreachable!("a kernel was given a value that is not in the memory of the host"),
         }
+    }
+
+    /// Lets `f` have the parts of complex elements, of type `T`: the real (0) or the imaginary ones (1).
+    pub fn with_parts<T: Pod>(&self, part: usize, f: impl FnOnce(View<T>)) {
+        self.with_pairs(|pairs| {
+            let rank = self.shape.len();
+            f(View::new(pairs.data, pairs.offset + part, self.shape, &pairs.strides[..rank]));
+        });
+    }
+
+    /// Lets `f` have complex elements as real ones, of type `T`: the parts lie along another axis, behind the others.
+    pub fn with_pairs<T: Pod>(&self, f: impl FnOnce(View<T>)) {
+        debug_assert_eq!(2 * size_of::<T>(), self.dtype.size());
+        let (data, offset, strides) = match self.data {
+            Data::Splat(bits) => (bits.parts(), 0, &ZEROS[..self.shape.len()]),
+            Data::Strided(s) => {
+                let (offset, strides) = self.window.unwrap_or((s.offset, &s.strides));
+                (s.buffer.slice(), offset, strides)
+            }
+            _ => unreachable!("a kernel was given a value that is not in the memory of the host"),
+        };
+        let shape: Shape = self.shape.iter().copied().chain([2]).collect();
+        let strides: Strides = strides.iter().map(|s| 2 * s).chain([1]).collect();
+        f(View::new(data, 2 * offset, &shape, &strides));
     }
 
     /// Where the elements lie, if there are more than one repeated.

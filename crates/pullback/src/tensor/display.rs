@@ -4,6 +4,7 @@ use super::{Data, Tensor};
 use crate::dtype::{DType, Scalar};
 use crate::error::or_panic;
 use crate::location::caller;
+use num_complex::Complex;
 use std::fmt;
 
 /// Larger tensors are summarised.
@@ -133,11 +134,22 @@ fn plain(v: Scalar) -> Result<String, f64> {
         Scalar::F64(v) if v.is_nan() => Ok("nan".into()),
         Scalar::F64(v) if v.is_infinite() => Ok(v.to_string()),
         Scalar::F64(v) => Err(v),
+        Scalar::Complex(_) => unreachable!("the parts of complex numbers are written as numbers"),
     }
+}
+
+/// The texts of the parts of complex numbers, joined: `1.5-2.j`, with the sign of the imaginary part right behind the real one.
+fn joined(re: &str, im: &str) -> String {
+    let (digits, sign) = (im.trim(), if im.trim_start().starts_with('-') { "" } else { "+" });
+    format!("{re}{sign}{digits}j{}", " ".repeat(im.len() - im.trim_end().len()))
 }
 
 /// A number that stands alone, as Python's `str` has it.
 fn single(v: Scalar, dtype: DType) -> String {
+    if let Scalar::Complex(v) = v {
+        let [re, im] = [v.re, v.im].map(|v| single(Scalar::F64(v), dtype.real()));
+        return joined(&re, &im);
+    }
     plain(v).unwrap_or_else(|v| {
         let scientific = v != 0.0 && !(1e-4..1e16).contains(&v.abs());
         let d = Decimal::new(v, dtype, scientific, usize::MAX);
@@ -152,6 +164,15 @@ fn single(v: Scalar, dtype: DType) -> String {
 
 /// Numbers with their points below each other; all with exponents if they differ much in size and no precision was asked for.
 fn texts(values: &[Scalar], dtype: DType, precision: Option<usize>) -> Vec<String> {
+    if dtype.is_complex() {
+        let part = |f: fn(Complex<f64>) -> f64| {
+            let numbers: Vec<Scalar> = values.iter().map(|v| Scalar::F64(f(v.to_complex()))).collect();
+            texts(&numbers, dtype.real(), precision)
+        };
+        let (re, im) = (part(|v| v.re), part(|v| v.im));
+        let width = re.iter().map(String::len).max().unwrap_or(0);
+        return re.iter().zip(&im).map(|(re, im)| joined(&format!("{re:>width$}"), im)).collect();
+    }
     let sizes = || values.iter().filter_map(|&v| plain(v).err()).map(f64::abs).filter(|&v| v > 0.0);
     let (largest, smallest) = (sizes().fold(0.0, f64::max), sizes().fold(f64::INFINITY, f64::min));
     let uneven = largest >= 1e8 || smallest < 1e-4 || largest / smallest > 1000.0;

@@ -2,11 +2,12 @@
 
 use super::{Data, Tensor, Value};
 use crate::allocation::ask_for;
-use crate::dtype::{DType, Element, Scalar, with_stored};
+use crate::dtype::{DType, Element, Scalar, with_bits, with_real};
 use crate::error::{Result, Within, err, or_panic};
 use crate::kernels::movement;
 use crate::kernels::view::View;
 use bytemuck::Zeroable;
+use num_complex::Complex;
 
 impl Tensor {
     /// The only element, as f64.
@@ -26,6 +27,13 @@ impl Tensor {
         if self.numel() != 1 {
             let e =
                 err!(Shape, "needs a single element, got shape {:?}; index it, or use to_vec", self.shape());
+            return Err(e.in_op("item").at(crate::location::caller()));
+        }
+        if self.dtype().is_complex() {
+            let e = err!(
+                DType,
+                "a complex number is no f64; use .real() and .imag(), or to_vec::<Complex<f64>>()"
+            );
             return Err(e.in_op("item").at(crate::location::caller()));
         }
         self.host().map(|t| first(t.value())).map_err(|e| e.in_op("item"))
@@ -109,18 +117,27 @@ impl Tensor {
     #[track_caller]
     pub fn is_close(&self, other: &Tensor, relative: f64, absolute: f64) -> bool {
         let near = |(a, b): (f64, f64)| a == b || (a - b).abs() <= absolute + relative * b.abs();
+        let of = |t: &Tensor| t.dtype().is_complex();
+        if of(self) || of(other) {
+            let near = |(a, b): (Complex<f64>, Complex<f64>)| {
+                a == b || (a - b).norm() <= absolute + relative * b.norm()
+            };
+            return self.shape() == other.shape() && self.to_vec().into_iter().zip(other.to_vec()).all(near);
+        }
         self.shape() == other.shape() && self.to_vec::<f64>().into_iter().zip(other.to_vec()).all(near)
     }
 
     /// Whether no element is infinite or NaN.
     pub(crate) fn is_finite_everywhere(&self) -> bool {
         // A finite value times zero is zero; anything else makes the sum NaN.
-        !self.dtype().is_float() || !self.is_known() || (self.stripped() * 0.0).sum().item() == 0.0
+        !self.dtype().is_differentiable()
+            || !self.is_known()
+            || (self.stripped() * 0.0).sum().numbers().iter().all(|&v| v == 0.0)
     }
 
     /// The first element that is infinite or NaN, for messages.
     pub(crate) fn first_not_finite(&self) -> f64 {
-        self.to_vec::<f64>().into_iter().find(|v| !v.is_finite()).unwrap_or(0.0)
+        self.numbers().into_iter().find(|v| !v.is_finite()).unwrap_or(0.0)
     }
 
     /// The elements as words, for tests that compare them to the last bit. A NaN is any NaN: its sign is neither Rust's nor the processor's
@@ -128,7 +145,16 @@ impl Tensor {
     #[cfg(test)]
     pub(crate) fn bits(&self) -> Vec<u64> {
         let word = |v: f64| if v.is_nan() { f64::NAN.to_bits() } else { v.to_bits() };
-        self.to_vec::<f64>().into_iter().map(word).collect()
+        self.numbers().into_iter().map(word).collect()
+    }
+
+    /// The elements as f64; those of a complex tensor as their real and imaginary parts, in turn.
+    #[track_caller]
+    pub(crate) fn numbers(&self) -> Vec<f64> {
+        match self.dtype().is_complex() {
+            true => self.to_vec::<Complex<f64>>().into_iter().flat_map(|v| [v.re, v.im]).collect(),
+            false => self.to_vec(),
+        }
     }
 
     /// The concrete value alone, without history or tangents.
@@ -141,7 +167,7 @@ impl Tensor {
 
     /// The elements in row-major order, as they are stored.
     pub(crate) fn row_major_bytes(&self) -> Result<Vec<u8>> {
-        with_stored!(self.dtype(), T => {
+        with_bits!(self.dtype(), T => {
             ask_for::<T>(self.numel())?;
             let mut elements = vec![T::zeroed(); self.numel()];
             movement::copy(self.value().view::<T>(), &mut elements);
@@ -153,6 +179,7 @@ impl Tensor {
     pub(super) fn scalars(&self) -> Vec<Scalar> {
         match self.dtype() {
             d if d.is_float() => self.to_vec::<f64>().into_iter().map(Scalar::F64).collect(),
+            d if d.is_complex() => self.to_vec::<Complex<f64>>().into_iter().map(Scalar::Complex).collect(),
             DType::Bool => self.to_vec::<bool>().into_iter().map(Scalar::Bool).collect(),
             _ => self.to_vec::<i64>().into_iter().map(Scalar::I64).collect(),
         }
@@ -163,7 +190,7 @@ fn first(v: Value) -> f64 {
     match v.dtype {
         DType::F64 => v.view::<f64>().data[index(&v)],
         DType::F32 => v.view::<f32>().data[index(&v)] as f64,
-        dtype => with_stored!(dtype, T => v.view::<T>().data[index(&v)].to_scalar().to_f64()),
+        dtype => with_real!(dtype, T => v.view::<T>().data[index(&v)].to_scalar().to_f64()),
     }
 }
 

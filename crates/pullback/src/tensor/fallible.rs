@@ -32,6 +32,11 @@ macro_rules! declare {
         #[track_caller]
         fn $try$(<$T: Element>)?($($arg: $t),*) -> Result<Tensor>;
     };
+    (#[$doc:meta] $name:ident $try:ident<'a>($($arg:ident: $t:ty),*)) => {
+        #[$doc]
+        #[track_caller]
+        fn $try<'a>($($arg: $t),*) -> Result<Tensor>;
+    };
 }
 
 /// Defines it by the function of the same name that the library itself calls.
@@ -47,6 +52,10 @@ macro_rules! define {
     ($name:ident $try:ident$(<$T:ident>)?($($arg:ident: $t:ty),*)) => {
         #[track_caller]
         fn $try$(<$T: Element>)?($($arg: $t),*) -> Result<Tensor> { Tensor::$try($($arg),*) }
+    };
+    ($name:ident $try:ident<'a>($($arg:ident: $t:ty),*)) => {
+        #[track_caller]
+        fn $try<'a>($($arg: $t),*) -> Result<Tensor> { Tensor::$try($($arg),*) }
     };
 }
 
@@ -85,6 +94,7 @@ macro_rules! all_methods {
         create_makers! { $emit }
         random_makers! { $emit }
         choice_methods! { $emit }
+        complex_methods! { $emit }
         special_methods! { $emit }
         reduction_methods! { $emit }
         extreme_methods! { $emit }
@@ -106,6 +116,8 @@ macro_rules! all_methods {
         scatter_methods! { $emit }
         $emit! { index try_index<'a>(&self, items: impl IntoIndex<'a>) -> Tensor }
         $emit! { from_slice try_from_slice<T>(elements: &[T], shape: impl Into<Shape>) }
+        $emit! { complex try_complex<'a>(re: impl Into<Operand<'a>>, im: impl Into<Operand<'a>>) }
+        $emit! { polar try_polar<'a>(abs: impl Into<Operand<'a>>, angle: impl Into<Operand<'a>>) }
         $emit! { slice try_slice(&self, ranges: impl IntoRanges) -> Tensor }
         $emit! { get try_get(&self, at: isize) -> Tensor }
         $emit! { slice_assign try_slice_assign<'a>(&mut self, ranges: impl IntoRanges, part: impl Into<Operand<'a>>) }

@@ -28,6 +28,7 @@ mod sparse;
 mod typed;
 
 pub use attention::{Attention, attention, try_attention};
+pub(crate) use autograd::check_real;
 pub use autograd::{grad_of, try_grad_of};
 pub(crate) use block::{Block, BlockAt, BlockRules, Ran, bind_block, bind_block_at, no_captures, replay};
 pub(crate) use data::{DEVICE, Data, Dual, Layout, Mapped, Memory, Output, Strided, Tracer, Value};
@@ -182,13 +183,13 @@ fn push(op: &Op, inputs: &[&Tensor], level: u64) -> Result<Data> {
     // A mask or an index is the same along every tangent: it has none.
     let dual = |t: &&Tensor| match t.data() {
         Data::Dual(d) if d.level == level => {
-            (d.primal.clone(), t.dtype().is_float().then(|| d.tangent.clone()))
+            (d.primal.clone(), t.dtype().is_differentiable().then(|| d.tangent.clone()))
         }
         _ => ((*t).clone(), None),
     };
     let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = inputs.iter().map(dual).unzip();
     let primal = bind_at(op.clone(), &primals.iter().collect::<Vec<_>>(), caller())?;
-    if !primal.dtype().is_float() || op.stops_gradient() || tangents.iter().all(Option::is_none) {
+    if !primal.dtype().is_differentiable() || op.stops_gradient() || tangents.iter().all(Option::is_none) {
         return Ok(Data::Dual(Box::new(Dual { level, tangent: primal.zeros_like(), primal })));
     }
     let needs: Small<bool> = tangents.iter().map(Option::is_some).collect();
@@ -230,7 +231,7 @@ fn one_by_one(op: &Op, lanes: &[Batched], n: usize) -> Result<Tensor> {
 /// Notes how a result was made, if it depends on a live transform newer than the frame it was computed in.
 #[inline(always)]
 fn record(node: &mut Fresh, op: Op, inputs: &[&Tensor], frame: u64, location: &'static Location<'static>) {
-    if node.dtype.is_float() && !op.stops_gradient() {
+    if node.dtype.is_differentiable() && !op.stops_gradient() {
         inputs.iter().for_each(|t| node.deps.join(&t.node().deps, frame));
     }
     if node.deps.is_empty() {

@@ -6,6 +6,7 @@ use crate::error::{Result, err};
 use crate::ops::{Broadcast, Cast};
 use crate::shape::Shape;
 use crate::tape::refuses_promotion;
+use num_complex::Complex;
 use std::borrow::Cow;
 
 /// A tensor, a reference to one, or a Rust number. Methods take `impl Into<Operand>`.
@@ -44,7 +45,7 @@ macro_rules! numbers {
         }
     )*};
 }
-numbers!(f64, f32, i64, i32, u8, usize, bool);
+numbers!(f64, f32, i64, i32, u8, usize, bool, Complex<f64>, Complex<f32>);
 
 impl<'a> Operand<'a> {
     /// The tensor, if it is one.
@@ -81,7 +82,7 @@ pub(crate) fn literal(v: Scalar, like: &Tensor) -> Result<Tensor> {
         return Err(err!(
             DType,
             "the number {} does not fit a tensor of {}, and a number never changes a tensor's type; cast the tensor first",
-            v.to_f64(),
+            v,
             like.dtype()
         ));
     }

@@ -1,7 +1,7 @@
 //! The operators of Rust on tensors, references and numbers in any mix, and assignment in place.
 //!
-//! Of the number types only f64 and i64 are operands: with two float types the compiler could not tell which one the literal of
-//! `(x + 1.0).exp()` is.
+//! Of the number types only f64, i64 and complex numbers of f64 are operands: with two float types the compiler could not tell which one
+//! the literal of `(x + 1.0).exp()` is.
 
 use super::methods::binary;
 use super::operand::{check_dtypes, literal};
@@ -10,6 +10,7 @@ use crate::dtype::Scalar;
 use crate::error::{Result, Within, err, or_panic};
 use crate::ops::{Add, Div, Mul, Neg, Op, Primitive, Rem, Sub};
 use crate::tape::{AMBIENT, in_strict_mode, saved_by};
+use num_complex::Complex;
 use pullback_table::row;
 use std::borrow::Cow;
 use std::ops;
@@ -46,7 +47,7 @@ macro_rules! operators {
             #[track_caller]
             fn $assign(&mut self, b: Tensor) { or_panic(self.$try_assign(&b)) }
         }
-        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 i64);
+        operators!(@numbers $Trait $f $Assign $assign $try_assign: f64 i64 Complex<f64>);
         impl Tensor {
             #[track_caller]
             pub(crate) fn $try_assign<'a>(&mut self, b: impl Into<Operand<'a>>) -> Result<()> {

@@ -83,7 +83,9 @@ impl Custom {
             )
             .in_op(self.name));
         }
-        for (k, (t, like)) in out.iter().zip(like).enumerate().filter(|(_, (_, l))| l.dtype().is_float()) {
+        for (k, (t, like)) in
+            out.iter().zip(like).enumerate().filter(|(_, (_, l))| l.dtype().is_differentiable())
+        {
             if t.shape() != like.shape() || t.dtype() != like.dtype() {
                 return Err(err!(
                     Gradient,
@@ -143,13 +145,13 @@ pub(super) fn zeros(like: &[Tensor]) -> Vec<Tensor> {
 }
 
 fn floats(all: &[Tensor]) -> Vec<Tensor> {
-    all.iter().filter(|t| t.dtype().is_float()).cloned().collect()
+    all.iter().filter(|t| t.dtype().is_differentiable()).cloned().collect()
 }
 
 /// `all` with its floats replaced.
 fn with_floats(all: &[Tensor], floats: &[Tensor]) -> Vec<Tensor> {
     let mut next = floats.iter();
-    let each = |t: &Tensor| match t.dtype().is_float() {
+    let each = |t: &Tensor| match t.dtype().is_differentiable() {
         true => next.next().expect("one for each").clone(),
         false => t.clone(),
     };
@@ -188,7 +190,7 @@ impl Block for Custom {
             .map(|(k, y)| gs.get(k).cloned().flatten().unwrap_or_else(|| y.detach().zeros_like()))
             .collect();
         let found = self.pulled(x, y, &g)?;
-        let inputs = at.inputs.iter().zip(found).filter(|(_, g)| g.dtype().is_float());
+        let inputs = at.inputs.iter().zip(found).filter(|(_, g)| g.dtype().is_differentiable());
         Ok(inputs.map(|(input, g)| (input.link(), g)).collect())
     }
 

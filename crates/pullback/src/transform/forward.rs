@@ -25,7 +25,7 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, t: &X) -> (Y, Y) {
     let pairs: Vec<Tensor> =
         x.leaves().into_iter().zip(t.leaves()).map(|(x, t)| x.with_tangent(level.id(), t)).collect();
     let y = f(&from_leaves(x, pairs));
-    or_panic(super::reverse::check_some_float(&y.leaves()).map_err(|e| e.in_op("jvp").at(location)));
+    or_panic(super::reverse::check_some_differentiable(&y.leaves()).map_err(|e| e.in_op("jvp").at(location)));
     (y.map(&mut |t| primal(t, level.id())), y.map(&mut |t| tangent(t, level.id())))
 }
 
@@ -36,11 +36,11 @@ pub(super) fn check<X: Tree>(x: &X, t: &X) -> crate::Result<()> {
     }
     for ((x, t), name) in xs.iter().zip(ts).zip(x.names()) {
         let place = if name.is_empty() { "the input".into() } else { format!("the input `{name}`") };
-        if !x.dtype().is_float() {
+        if !x.dtype().is_differentiable() {
             let dtype = x.dtype();
             return Err(err!(
                 Gradient,
-                "{place} is {dtype}, and only floats have a tangent; capture it in the closure instead"
+                "{place} is {dtype}, and only floats and complex numbers have a tangent; capture it in the closure instead"
             ));
         }
         if x.shape() != t.shape() || x.dtype() != t.dtype() {

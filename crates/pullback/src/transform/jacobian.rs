@@ -86,7 +86,13 @@ fn columns(f: &impl Fn(&Tensor) -> Tensor, x: &Tensor, location: &'static Locati
 /// The unit vectors of the space of `like`, one after the other; none if it has no elements.
 fn basis(like: &Tensor, what: &str, location: &'static Location<'static>) -> Option<Tensor> {
     if !like.dtype().is_float() {
-        let e = err!(Gradient, "the {what} is {}, and only floats have derivatives", like.dtype());
+        let advice = match like.dtype().is_complex() {
+            true => {
+                "; take it of the real and the imaginary part (Tensor::complex, real, imag), for it is linear over the reals only"
+            }
+            false => "",
+        };
+        let e = err!(Gradient, "the {what} is {}, and only floats have a Jacobian{advice}", like.dtype());
         or_panic(Err(e.in_op("jacobian").at(location)))
     }
     let n = like.numel();

@@ -80,7 +80,7 @@ pub fn transpose<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, like: &X) -> impl F
     let zero = like.map(&mut |t| t.detach().zeros_like());
     let (y, pull) = vjp(f, &zero);
     for (t, name) in y.leaves().into_iter().zip(y.names()) {
-        if t.dtype().is_float() && t.is_known() && t.to_vec::<f64>().iter().any(|v| *v != 0.0) {
+        if t.dtype().is_differentiable() && t.is_known() && t.numbers().iter().any(|v| *v != 0.0) {
             let e = err!(Gradient, "the function is not linear: at zero, its output `{name}` is not zero");
             or_panic(Err(e.in_op("transpose").at(Location::caller())))
         }

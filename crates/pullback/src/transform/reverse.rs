@@ -5,7 +5,7 @@ use crate::DType;
 use crate::error::{Result, err, or_panic};
 use crate::location::{caller, entered};
 use crate::tape::{Level, Seeds, leaf_cotangents, standing_in};
-use crate::tensor::{Link, Tensor};
+use crate::tensor::{Link, Tensor, check_real};
 use std::panic::Location;
 
 /// The inputs of a reverse-mode transform, as leaves of its level.
@@ -17,12 +17,12 @@ struct Inputs<X> {
 impl<X: Tree> Inputs<X> {
     fn new(x: &X, name: &'static str, location: &'static Location<'static>) -> Result<Inputs<X>> {
         let names = || x.names();
-        if let Some(k) = x.leaves().iter().position(|t| !t.dtype().is_float()) {
+        if let Some(k) = x.leaves().iter().position(|t| !t.dtype().is_differentiable()) {
             let (leaf, dtype) = (&names()[k], x.leaves()[k].dtype());
             let place = if leaf.is_empty() { "the input".into() } else { format!("the input `{leaf}`") };
             let e = err!(
                 Gradient,
-                "{place} is {dtype}, and only floats have a gradient; capture it in the closure instead"
+                "{place} is {dtype}, and only floats and complex numbers have a gradient; capture it in the closure instead"
             );
             return Err(e.in_op(name).at(location));
         }
@@ -43,21 +43,21 @@ impl<X: Tree> Inputs<X> {
 }
 
 /// Integers and truth values do not change with a small step: there is nothing to differentiate.
-pub(super) fn check_float(result: DType) -> Result<()> {
-    if result.is_float() {
+pub(super) fn check_differentiable(result: DType) -> Result<()> {
+    if result.is_differentiable() {
         return Ok(());
     }
     Err(err!(
         Gradient,
-        "the result is {result}, and only floats have derivatives; no gradient flows through comparisons, argmax and casts to integers"
+        "the result is {result}, and only floats and complex numbers have derivatives; no gradient flows through comparisons, argmax and casts to integers"
     ))
 }
 
-/// Of several results one at least must be a float; the others have no derivative, and need none.
-pub(super) fn check_some_float(results: &[&Tensor]) -> Result<()> {
-    match results.iter().any(|t| t.dtype().is_float()) {
+/// Of several results one at least must have a derivative; the others need none.
+pub(super) fn check_some_differentiable(results: &[&Tensor]) -> Result<()> {
+    match results.iter().any(|t| t.dtype().is_differentiable()) {
         true => Ok(()),
-        false => results.first().map_or(Ok(()), |t| check_float(t.dtype())),
+        false => results.first().map_or(Ok(()), |t| check_differentiable(t.dtype())),
     }
 }
 
@@ -98,7 +98,9 @@ fn run<X: Tree, A: Tree>(
     }
     let inputs = Inputs::new(x, name, location)?;
     let (y, aux) = f(&inputs.tree);
-    check_float(y.dtype()).map_err(|e| e.in_op(name).at(location))?;
+    check_differentiable(y.dtype())
+        .and_then(|()| check_real(y.dtype()))
+        .map_err(|e| e.in_op(name).at(location))?;
     if y.numel() != 1 {
         let e = err!(
             Gradient,
@@ -196,7 +198,7 @@ pub fn vjp<X: Tree, Y: Tree, F: FnOnce(&X) -> Y>(f: F, x: &X) -> (Y, impl Fn(&Y)
     let _entered = entered(location);
     let inputs = or_panic(Inputs::new(x, "vjp", location));
     let y = f(&inputs.tree);
-    or_panic(check_some_float(&y.leaves()).map_err(|e| e.in_op("vjp").at(location)));
+    or_panic(check_some_differentiable(&y.leaves()).map_err(|e| e.in_op("vjp").at(location)));
     let value = y.map(&mut |t| t.without(inputs.level.id()));
     let outputs: Vec<(Option<Link>, Tensor)> =
         y.leaves().iter().map(|t| (inputs.reaches(t).then(|| t.link()), t.detach().zeros_like())).collect();

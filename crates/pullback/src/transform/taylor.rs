@@ -43,7 +43,7 @@ pub fn taylor(
     or_panic(super::forward::check(x, direction).map_err(|e| e.in_op("taylor").at(location)));
     let run = || {
         let graph = trace_leaves(|leaves| Ok(vec![f(&leaves[0])]), vec![aval(x)])?;
-        super::reverse::check_float(graph.aval(graph.outputs[0]).dtype)?;
+        super::reverse::check_differentiable(graph.aval(graph.outputs[0]).dtype)?;
         let input = Series::given(vec![x.clone(), direction.clone()]);
         let all = unrolled(&graph, &[input])?;
         let y = &all.outputs[0];
@@ -146,7 +146,7 @@ impl Applied {
             Linearity::Linear => {
                 let terms: Vec<Option<Tensor>> = self.terms(&vec![k; self.args.len()])?;
                 let is_zero =
-                    |(t, a): (&Option<Tensor>, &Rc<Series>)| t.is_none() || !a.aval.dtype.is_float();
+                    |(t, a): (&Option<Tensor>, &Rc<Series>)| t.is_none() || !a.aval.dtype.is_differentiable();
                 if terms.iter().zip(&self.args).all(is_zero) {
                     return Ok(None);
                 }
@@ -185,7 +185,8 @@ impl Applied {
 
     /// The coefficient of each argument at its order. What is not of floats stays what it is.
     fn terms(&self, orders: &[usize]) -> Result<Vec<Option<Tensor>>> {
-        let term = |(a, &k): (&Rc<Series>, &usize)| a.at(if a.aval.dtype.is_float() { k } else { 0 });
+        let term =
+            |(a, &k): (&Rc<Series>, &usize)| a.at(if a.aval.dtype.is_differentiable() { k } else { 0 });
         self.args.iter().zip(orders).map(term).collect()
     }
 
@@ -205,7 +206,7 @@ impl Applied {
 
     /// The pushforward as a program, with the series of inputs, outputs and the derivatives of the inputs for its arguments.
     fn slopes(self: &Rc<Applied>, varies: bool) -> Result<Vec<Rc<Series>>> {
-        let moving = |a: &Rc<Series>| a.varies && a.aval.dtype.is_float();
+        let moving = |a: &Rc<Series>| a.varies && a.aval.dtype.is_differentiable();
         let nx = self.args.len();
         let derivatives: Vec<Rc<Series>> = (self.args.iter().filter(|a| moving(a)))
             .map(|a| {
@@ -272,7 +273,7 @@ fn unrolled(graph: &Graph, inputs: &[Rc<Series>]) -> Result<Unrolled> {
     };
     for Step { op, args, avals, location } in &graph.steps {
         let args: Vec<Rc<Series>> = args.iter().map(|&a| find(a, &steps)).collect();
-        let moves = !op.stops_gradient() && args.iter().any(|a| a.varies && a.aval.dtype.is_float());
+        let moves = !op.stops_gradient() && args.iter().any(|a| a.varies && a.aval.dtype.is_differentiable());
         let call = Rc::new(Applied {
             op: op.clone(),
             args,
@@ -281,7 +282,7 @@ fn unrolled(graph: &Graph, inputs: &[Rc<Series>]) -> Result<Unrolled> {
             values: OnceCell::new(),
             slopes: OnceCell::new(),
         });
-        let output = |slot: usize| call.output(slot, moves && avals[slot].dtype.is_float());
+        let output = |slot: usize| call.output(slot, moves && avals[slot].dtype.is_differentiable());
         steps.push((0..avals.len()).map(output).collect());
     }
     let outputs = graph.outputs.iter().map(|&a| find(a, &steps)).collect();

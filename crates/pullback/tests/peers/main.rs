@@ -1,6 +1,7 @@
 //! Values and gradients as PyTorch and SciPy compute them. The scripts in `record/` wrote the files in `cases/`; one module a family says
 //! how each case is written here.
 
+mod complex;
 mod convolution;
 mod fused;
 mod indexing;

@@ -1,7 +1,7 @@
 //! Reads recorded cases, and compares.
 
 use pullback::prelude::*;
-use pullback::vjp;
+use pullback::{Complex, vjp};
 use serde_json::Value;
 
 /// One call of a function of a peer.
@@ -55,6 +55,10 @@ fn tensor(v: &Value) -> Tensor {
         .map(|n| n.as_u64().expect("a length") as usize)
         .collect();
     let data: Vec<f64> = v["data"].as_array().expect("elements").iter().map(number).collect();
+    if v["dtype"] == "c128" {
+        let pairs = data.chunks_exact(2).map(|z| Complex::new(z[0], z[1])).collect::<Vec<_>>();
+        return Tensor::from(pairs).reshape(shape.as_slice());
+    }
     let x = Tensor::from(data).reshape(shape.as_slice());
     match v["dtype"].as_str() {
         Some("f64") => x,
@@ -64,16 +68,35 @@ fn tensor(v: &Value) -> Tensor {
     }
 }
 
-/// The cotangent that gradients were recorded with: `cos(0), cos(1), ..` in row-major order.
+/// The cotangent that gradients were recorded with: `cos(0), cos(1), ..` in row-major order, or `exp(ik)` of complex numbers.
 fn seed(like: &Tensor) -> Tensor {
     let n = like.shape().iter().product::<usize>();
+    if like.dtype().is_complex() {
+        let all: Vec<Complex<f64>> = (0..n).map(|k| Complex::cis(k as f64)).collect();
+        return Tensor::from(all).reshape(like.shape());
+    }
     let all: Vec<f64> = (0..n).map(|k| (k as f64).cos()).collect();
     Tensor::from(all).reshape(like.shape())
 }
 
+/// The elements; those of a complex tensor as their parts, in turn.
+fn numbers(t: &Tensor) -> Vec<f64> {
+    match t.dtype().is_complex() {
+        true => t.to_vec::<Complex<f64>>().into_iter().flat_map(|z| [z.re, z.im]).collect(),
+        false => t.to_vec(),
+    }
+}
+
 fn assert_close(case: &Case, what: &str, ours: &Tensor, theirs: &Tensor) {
+    assert_eq!(
+        ours.dtype().is_complex(),
+        theirs.dtype().is_complex(),
+        "{what} of {} {}",
+        case.name,
+        case.options
+    );
     assert_eq!(ours.shape(), theirs.shape(), "{what} of {} {}", case.name, case.options);
-    let (a, b) = (ours.to_vec::<f64>(), theirs.to_vec::<f64>());
+    let (a, b) = (numbers(ours), numbers(theirs));
     let largest = b.iter().filter(|b| b.is_finite()).fold(1.0, |m: f64, b| m.max(b.abs()));
     let close =
         |a: f64, b: f64| a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= case.tolerance * largest;

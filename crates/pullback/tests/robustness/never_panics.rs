@@ -2,9 +2,7 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    Attention, AxisRange, Between, Conv, CrossEntropy, CustomOp, Device, Ellipsis, IndexItem, Interpolation,
-    NewAxis, Norm, PadMode, Pool, Sparse, prelude::*, try_attention, try_custom_op, try_einsum, try_grad_of,
-    try_trace,
+    Attention, AxisRange, Between, Complex, Conv, CrossEntropy, CustomOp, Device, Ellipsis, IndexItem, Interpolation, NewAxis, Norm, PadMode, Pool, Sparse, prelude::*, try_attention, try_custom_op, try_einsum, try_grad_of, try_trace,
 };
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
@@ -95,7 +93,7 @@ impl Draw {
 
     fn dtype(&mut self) -> DType {
         use DType::*;
-        self.0.pick(&[F64, F64, F64, F32, F16, BF16, I64, I32, U8, Bool])
+        self.0.pick(&[F64, F64, F64, F32, F16, BF16, I64, I32, U8, Bool, C64, C128])
     }
 
     fn range(&mut self) -> AxisRange {
@@ -179,7 +177,7 @@ impl Draw {
         };
         let n = shape.iter().product::<usize>();
         let dtype = self.dtype();
-        let x = match dtype.is_float() {
+        let x = match dtype.is_differentiable() {
             true => Tensor::from((0..n).map(|_| self.number()).collect::<Vec<f64>>()),
             false => Tensor::from((0..n).map(|_| self.integer()).collect::<Vec<i64>>()),
         };
@@ -191,7 +189,7 @@ impl Draw {
             (3, ..60) => x.broadcast_to([&[2], x.shape()].concat()),
             _ => x,
         };
-        if dtype.is_float() && self.0.roll(3) == 0 { x.requires_grad() } else { x }
+        if dtype.is_differentiable() && self.0.roll(3) == 0 { x.requires_grad() } else { x }
     }
 
     /// A tensor of any size: repeated numbers and views need no memory.
@@ -236,19 +234,46 @@ macro_rules! rows {
 }
 pullback_table::elementwise_table!(rows);
 
+/// Transforms of any axes and lengths.
+#[cfg(feature = "fft")]
+fn fourier() -> Vec<Call> {
+    fn any(d: &mut Draw) -> pullback::fft::Transform {
+        let t = pullback::fft::over(&d.axes()[..]);
+        if d.0.roll(2) == 0 { t.lengths(d.lens()) } else { t }
+    }
+    calls! {
+        try_fft = |x, d| any(d).try_fft(x);
+        try_ifft = |x, d| any(d).try_ifft(x);
+        try_rfft = |x, d| any(d).try_rfft(x);
+        try_irfft = |x, d| any(d).try_irfft(x);
+        try_rfft = |x, d| pullback::fft::over(-1).lengths([1 + d.0.roll(7)]).try_rfft(x);
+        try_irfft = |x, d| pullback::fft::over(-1).lengths([1 + d.0.roll(7)]).try_irfft(x);
+    }
+}
+
+#[cfg(not(feature = "fft"))]
+fn fourier() -> Vec<Call> {
+    Vec::new()
+}
+
 /// Forms that cost as much as their result has memory.
 fn cheap() -> Vec<Call> {
     let mut all = rows();
+    all.extend(fourier());
     all.extend(methods! {
         (try_isnan try_isinf try_isfinite try_signbit try_nan_to_num try_frac try_hardtanh try_selu try_bitwise_not)() _d;
         (try_bessel_j0 try_bessel_j1 try_bessel_y0 try_bessel_y1 try_bessel_i0 try_bessel_i1 try_bessel_i0e try_bessel_i1e)() _d;
         (try_gammainc try_gammaincc try_left_shift try_right_shift try_clamp_min try_clamp_max)(&d.any()) d;
-        (try_logical_not try_flatten try_t try_requires_grad try_grad try_item)() _d;
+        (try_real try_imag try_conj try_angle try_logical_not try_flatten try_t try_requires_grad try_grad try_item)() _d;
         (try_eq try_ne try_lt try_le try_gt try_ge try_and try_or try_xor)(&d.any()) d;
         (try_squeeze try_unsqueeze try_flip try_get)(d.axis()) d;
     });
     all.extend(calls! {
         try_add = |x, d| x.try_add(d.number());
+        try_mul = |x, d| x.try_mul(Complex::new(d.number(), d.number()));
+        try_complex = |x, d| Tensor::try_complex(x, d.any());
+        try_complex = |x, d| Tensor::try_complex(d.number(), x);
+        try_polar = |x, d| Tensor::try_polar(x, d.any());
         try_pow = |x, d| x.try_pow(d.integer());
         try_add_assign = |x, d| x.clone().try_add_assign(d.any());
         try_sub_assign = |x, d| x.clone().try_sub_assign(d.any());
@@ -586,7 +611,9 @@ fn every_try_form_is_among_them() {
     ];
     // Inside of the library: of macros, of buffers and of the pool.
     let inner = ["try_assign", "try_join", "try_keep", "try_method", "try_new", "try_over"];
-    let known: BTreeSet<&str> = called.chain(recorded).chain(foreign).chain(inner).collect();
+    // Behind a feature.
+    let fourier = ["try_fft", "try_ifft", "try_rfft", "try_irfft"];
+    let known: BTreeSet<&str> = called.chain(recorded).chain(fourier).chain(foreign).chain(inner).collect();
     let missing: Vec<&String> = words.iter().filter(|w| !known.contains(w.as_str())).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let gone: Vec<&&str> = known.iter().filter(|w| !words.contains(**w)).collect();

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 mod accumulation;
 mod attention_and_losses;
+mod complex;
 mod control_flow;
 mod convolutions;
 mod eager_and_functional;

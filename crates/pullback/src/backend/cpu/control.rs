@@ -3,7 +3,7 @@
 use super::Plan;
 use super::run::{data, is_packed, pack};
 use super::work::Work;
-use crate::dtype::with_stored;
+use crate::dtype::with_bits;
 use crate::error::Result;
 use crate::graph::{Cond, Scan};
 use crate::kernels::movement;
@@ -118,7 +118,7 @@ impl ScanPlan {
     fn rows(&self, row: &Aval, memory: Option<Memory>) -> Rows {
         let aval = Aval { dtype: row.dtype, shape: row.shape.inserted(0, self.steps.len()) };
         let mut data = Data::Gone;
-        with_stored!(row.dtype, T => {
+        with_bits!(row.dtype, T => {
             Output::within(&aval.shape, memory, &mut data).fill::<T>();
         });
         let Data::Strided(s) = data else { unreachable!("it was filled") };
@@ -155,7 +155,7 @@ impl Rows {
             return;
         };
         let offset = self.offset + n * self.row.shape.numel();
-        with_stored!(self.row.dtype, T => {
+        with_bits!(self.row.dtype, T => {
             let elements = memory.buffer.slice_mut::<T>().expect("it was lent to nobody else");
             movement::copy_into::<T>(value(&self.row, &y).view(), elements, offset, &self.row.shape.strides());
         });
@@ -194,6 +194,6 @@ fn settle(y: Data, aval: &Aval, memory: Option<Memory>) -> (Data, Option<Memory>
     }
     let mut data = Data::Gone;
     let mut out = Output::within(&aval.shape, memory, &mut data);
-    with_stored!(aval.dtype, T => movement::copy::<T>(y_value.view(), out.fill()));
+    with_bits!(aval.dtype, T => movement::copy::<T>(y_value.view(), out.fill()));
     (data, None)
 }

@@ -3,7 +3,7 @@
 use super::Plan;
 use super::storage::Placement;
 use super::work::{Kernel, Work};
-use crate::dtype::with_stored;
+use crate::dtype::with_bits;
 use crate::error::{Error, Result};
 use crate::graph::lower::{Operand, Root, Window};
 use crate::kernels::movement;
@@ -335,7 +335,7 @@ pub(super) fn is_packed(x: &Value) -> bool {
 pub(super) fn pack(x: &Value) -> Data {
     let shape = x.shape.into();
     let mut data = Data::Gone;
-    with_stored!(x.dtype, T => movement::copy::<T>(x.view(), Output::new(&shape, &mut data).fill()));
+    with_bits!(x.dtype, T => movement::copy::<T>(x.view(), Output::new(&shape, &mut data).fill()));
     data
 }
 

@@ -108,7 +108,7 @@ impl<'a> Reversal<'a> {
     /// Runs some steps again, recorded, and pulls the cotangents back through them.
     fn pull(&self, state: Vec<Tensor>, from: usize, end: usize, to: &mut Cotangents) -> Result<()> {
         let level = self.at.level;
-        let leaf = |t: &Tensor| if t.dtype().is_float() { t.leaf(level) } else { t.clone() };
+        let leaf = |t: &Tensor| if t.dtype().is_differentiable() { t.leaf(level) } else { t.clone() };
         let leaves: Vec<Tensor> = state.iter().map(leaf).collect();
         let start = self.of.range.start;
         let items: Vec<Vec<Tensor>> =

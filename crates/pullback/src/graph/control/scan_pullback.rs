@@ -119,8 +119,9 @@ impl<'a> StepPullback<'a> {
         let (state, stacked, shared) = of.split(at.inputs);
         let which = |wanted: &dyn Fn(usize) -> bool, n: usize| (0..n).filter(|&k| wanted(k)).collect();
         // A state gets its cotangent from the next one even if the first of all needs none.
-        let float = |k: usize| state[k].node().dtype.is_float();
-        let needed = |i: &crate::tape::Input| i.node().dtype.is_float() && i.node().deps.contains(at.level);
+        let float = |k: usize| state[k].node().dtype.is_differentiable();
+        let needed =
+            |i: &crate::tape::Input| i.node().dtype.is_differentiable() && i.node().deps.contains(at.level);
         StepPullback {
             of,
             ambient: is_ambient(at.level),

@@ -34,7 +34,7 @@ macro_rules! plus {
         }
     )*};
 }
-plus!(f32 f64 half::f16 half::bf16, |a, b| a + b);
+plus!(f32 f64 half::f16 half::bf16 num_complex::Complex<f32> num_complex::Complex<f64>, |a, b| a + b);
 plus!(u8 i32 i64, |a, b| a.wrapping_add(b));
 
 /// The place of a checked index in an axis of length `n`.

@@ -42,12 +42,13 @@ impl Lanes {
         self.mapped.len()
     }
 
-    fn is_float(&self, k: usize) -> bool {
-        self.all[k].dtype().is_float()
+    fn is_moving(&self, k: usize) -> bool {
+        self.all[k].dtype().is_differentiable()
     }
 
     fn differentiable(&self) -> bool {
-        (0..self.arity()).any(|k| self.is_float(k)) && self.apply(&self.lane(&self.all, 0)).dtype().is_float()
+        (0..self.arity()).any(|k| self.is_moving(k))
+            && self.apply(&self.lane(&self.all, 0)).dtype().is_differentiable()
     }
 
     fn apply(&self, x: &[Tensor]) -> Tensor {
@@ -64,7 +65,7 @@ impl Lanes {
     }
 
     fn floats(&self, x: &[Tensor]) -> Args {
-        (0..self.arity()).filter(|&k| self.is_float(k)).map(|k| x[k].clone()).collect()
+        (0..self.arity()).filter(|&k| self.is_moving(k)).map(|k| x[k].clone()).collect()
     }
 
     /// The operation as a function of its float inputs, the others being those of `x`.
@@ -72,7 +73,7 @@ impl Lanes {
         move |floats| {
             let mut floats = floats.iter();
             let input =
-                |k: usize| if self.is_float(k) { floats.next().unwrap().clone() } else { x[k].clone() };
+                |k: usize| if self.is_moving(k) { floats.next().unwrap().clone() } else { x[k].clone() };
             let all: Args = (0..self.arity()).map(input).collect();
             self.apply(&all)
         }
@@ -102,7 +103,7 @@ impl Lanes {
     fn near(&self, what: &str, got: &Tensor, expected: &Tensor) -> std::result::Result<(), String> {
         // A product of many rows is summed in another order than that of a few.
         let close = |(&a, &b): (&f64, &f64)| pullback_testing::alike(a, b, 1e-12);
-        let (a, b) = (got.cast(DType::F64).to_vec::<f64>(), expected.cast(DType::F64).to_vec::<f64>());
+        let (a, b) = (got.numbers(), expected.numbers());
         let same = got.dtype() == expected.dtype() && got.shape() == expected.shape();
         match same && a.iter().zip(&b).all(close) {
             true => Ok(()),
@@ -113,7 +114,7 @@ impl Lanes {
     /// A number for each element that is different in each lane, in the type of the output.
     fn cotangent(&self) -> Tensor {
         let y = self.apply(&self.lane(&self.all, 0));
-        Tensor::uniform(Key::new(7), y.node().shape.inserted(0, LANES), y.dtype()) + 0.5
+        uniform(Key::new(7), y.node().shape.inserted(0, LANES), y.dtype()) + 0.5
     }
 
     fn check(&self) -> std::result::Result<(), String> {
@@ -127,10 +128,10 @@ impl Lanes {
 
         let tangent = |k: usize| {
             let shape = self.lane(&self.all, 0)[k].node().shape.inserted(0, LANES);
-            Tensor::uniform(Key::new(20 + k as u64), shape, self.all[k].dtype()) + 0.5
+            uniform(Key::new(20 + k as u64), shape, self.all[k].dtype()) + 0.5
         };
         let mut pushed = self.all.clone();
-        pushed.extend((0..self.arity()).filter(|&k| self.is_float(k)).map(tangent));
+        pushed.extend((0..self.arity()).filter(|&k| self.is_moving(k)).map(tangent));
         self.agrees("pushforward", &pushed, |x| self.push(x))?;
         self.check_around()
     }
@@ -141,7 +142,7 @@ impl Lanes {
         let batched = |floats: &Args| {
             let mut floats = floats.iter();
             let input =
-                |k: usize| if self.is_float(k) { floats.next().unwrap() } else { &self.all[k] }.clone();
+                |k: usize| if self.is_moving(k) { floats.next().unwrap() } else { &self.all[k] }.clone();
             let all: Args = (0..self.arity()).map(input).collect();
             vmap_axes(|x: &Args| self.apply(x), &axes, 0)(&all)
         };
@@ -150,7 +151,7 @@ impl Lanes {
         let mut x = self.all.clone();
         x.push(g);
         let single: Vec<Args> = (0..LANES).map(|l| self.pull(&self.lane(&x, l))).collect();
-        let floats = (0..self.arity()).filter(|&k| self.is_float(k));
+        let floats = (0..self.arity()).filter(|&k| self.is_moving(k));
         for ((j, k), got) in floats.enumerate().zip(&got) {
             let stacked = Tensor::stack(&single.iter().map(|s| s[j].clone()).collect::<Vec<_>>(), 0);
             let expected = if self.mapped[k] { stacked } else { stacked.sum_axes(0) };
@@ -197,7 +198,7 @@ fn faults_of_batching_are_found() {
     let mut tried = 0;
     for case in cases() {
         // Nothing to see in an output without elements, or with the same one in each lane.
-        let lane = |l| case.apply(&case.lane(&case.all, l)).cast(DType::F64).to_vec::<f64>();
+        let lane = |l| case.apply(&case.lane(&case.all, l)).numbers();
         let mut faults = Vec::new();
         if lane(0) != lane(LANES - 1) {
             faults.push(Fault::Lanes);

@@ -21,7 +21,7 @@ fn values_and_derivatives_on_a_device_are_those_of_the_host_to_the_bit() {
         }
         let derivatives = |case: &Case, device: &Device| {
             let f = |x: &Vec<Tensor>| case.apply(x);
-            let seed = |t: &Tensor| Tensor::uniform(Key::new(7), t.shape(), t.dtype()).to(device);
+            let seed = |t: &Tensor| uniform(Key::new(7), t.shape(), t.dtype()).to(device);
             let x = case.floats();
             let tangents: Vec<Tensor> = x.iter().map(seed).collect();
             let (y, dy) = crate::jvp(f, &x, &tangents);

@@ -5,6 +5,7 @@
 //! partial lets nothing through.
 
 mod clamp;
+mod complex;
 mod integer;
 
 pub(crate) use clamp::Clamp;
@@ -16,35 +17,50 @@ use crate::error::{Error, err};
 use crate::kernels::cost::Cost;
 use crate::kernels::map::{self, Map1, Map2};
 use crate::kernels::view::View;
-use pullback_table::{Integer, Number, elementwise_table, function, row, special as of};
+use pullback_table::{Integer, Number, Row, elementwise_table, function, row, special as of};
 use smallvec::smallvec;
 
 /// What a partial derivative in the table can be: a literal, or a tensor.
 trait Partial {
-    /// The cotangent (or tangent) `g` times this.
-    fn chain(self, g: &Tensor) -> Tensor;
+    /// The tangent `t` times this.
+    fn chain(self, t: &Tensor) -> Tensor;
+
+    /// The cotangent `g` times the conjugate of this.
+    fn pulled(self, g: &Tensor) -> Tensor;
 }
 
 impl Partial for f64 {
-    fn chain(self, g: &Tensor) -> Tensor {
+    fn chain(self, t: &Tensor) -> Tensor {
         match self {
-            1.0 => g.clone(),
-            -1.0 => -g,
-            0.0 => g.zeros_like(),
-            c => g * c,
+            1.0 => t.clone(),
+            -1.0 => -t,
+            0.0 => t.zeros_like(),
+            c => t * c,
         }
+    }
+
+    fn pulled(self, g: &Tensor) -> Tensor {
+        self.chain(g)
     }
 }
 
 impl Partial for Tensor {
-    fn chain(self, g: &Tensor) -> Tensor {
-        g.gate(self)
+    fn chain(self, t: &Tensor) -> Tensor {
+        t.gate(self)
+    }
+
+    fn pulled(self, g: &Tensor) -> Tensor {
+        if self.dtype().is_complex() { g.gate(self.conj()) } else { g.gate(self) }
     }
 }
 
 impl Partial for &Tensor {
-    fn chain(self, g: &Tensor) -> Tensor {
-        g.gate(self)
+    fn chain(self, t: &Tensor) -> Tensor {
+        t.gate(self)
+    }
+
+    fn pulled(self, g: &Tensor) -> Tensor {
+        if self.dtype().is_complex() { g.gate(self.conj()) } else { g.gate(self) }
     }
 }
 
@@ -86,7 +102,7 @@ macro_rules! kernel {
     (@ $P:ident $m:ident, $Map:ident, $run:ident, ($($x:ident),+)) => {
         kernel!(@map $P $m, $Map, ($($x),+));
         impl $P {
-            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out, row::$P.integer) }
+            fn run(x: &[Value], out: &mut Output) -> Result<()> { $run::<$P>(x, out, &row::$P) }
         }
     };
     (@map $P:ident $m:ident, $Map:ident, ($($x:ident),+)) => {
@@ -139,7 +155,7 @@ macro_rules! rows {
             const ARITY: Option<usize> = Some($P::ARGS.len());
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
-                same_type(x, row::$P.integer.is_some())
+                same_type(x, &row::$P)
             }
 
             fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
@@ -167,7 +183,7 @@ macro_rules! rows {
                 let mut k = 0..;
                 smallvec![$(k.next().filter(|&k| at.needs(k)).map(|_| {
                     $(let $r = primal(at, const { position(stringify!($r), $P::ARGS) });)*
-                    Partial::chain($d, g)
+                    Partial::pulled($d, g)
                 })),+]
             }
 
@@ -216,27 +232,53 @@ macro_rules! rows {
 }
 elementwise_table!(rows);
 
-/// Equal shapes and types: floats or, where the operation has an integer version, integers.
-fn same_type(x: &[Arg], has_integers: bool) -> Result<Aval> {
+/// Equal shapes and types: floats or, where the operation has versions for them, integers and complex numbers.
+fn same_type(x: &[Arg], row: &Row) -> Result<Aval> {
     let first = x[0];
     if let Some(other) = x[1..].iter().find(|a| a.dtype != first.dtype || a.shape != first.shape) {
         let (s, t) = (first.shape, other.shape);
         return Err(err!(Shape, "operands must agree, got {} {s:?} and {} {t:?}", first.dtype, other.dtype));
     }
-    if first.dtype.is_float() || (first.dtype.is_int() && has_integers) {
+    let dtype = first.dtype;
+    if dtype.is_float()
+        || (dtype.is_int() && row.integer.is_some())
+        || (dtype.is_complex() && complex::takes(row.name))
+    {
         return Ok(Aval { dtype: first.dtype, shape: first.shape.clone() });
     }
     Err(needs_float(first.dtype))
 }
 
+/// An error for numbers that are neither less nor greater than others.
+pub(crate) fn check_ordered(dtype: DType) -> Result<()> {
+    match dtype.is_complex() {
+        true => {
+            Err(err!(DType, "complex numbers have no order, got {dtype}; take .real(), .imag() or .abs()"))
+        }
+        false => Ok(()),
+    }
+}
+
 pub(crate) fn needs_float(dtype: DType) -> Error {
+    if dtype.is_complex() {
+        return err!(DType, "takes no complex numbers, got {dtype}; use .real(), .imag() or .abs() first");
+    }
     err!(DType, "takes floats, got {dtype}; use .cast(DType::F32) or .cast(DType::F64) first")
 }
 
-fn run1<M: Map1>(x: &[Value], out: &mut Output, integer: Option<Integer>) -> Result<()> {
+/// Integers and complex numbers.
+fn run_other(x: &[Value], out: &mut Output, row: &Row) -> Result<()> {
+    if x[0].dtype.is_complex() {
+        complex::run(row.name, x, out);
+        return Ok(());
+    }
+    integer::run(row.integer.expect("`infer` has accepted integers"), x, out)
+}
+
+fn run1<M: Map1>(x: &[Value], out: &mut Output, row: &Row) -> Result<()> {
     let dtype = x[0].dtype;
-    if dtype.is_int() {
-        return integer::run(integer.expect("`infer` has accepted integers"), x, out);
+    if !dtype.is_float() {
+        return run_other(x, out, row);
     }
     with_float!(dtype, T => if let Some((_, x)) = out.overwritten::<T>() {
         map::map1_in_place::<M, T>(x);
@@ -253,10 +295,10 @@ fn run1<M: Map1>(x: &[Value], out: &mut Output, integer: Option<Integer>) -> Res
     Ok(())
 }
 
-fn run2<M: Map2>(x: &[Value], out: &mut Output, integer: Option<Integer>) -> Result<()> {
+fn run2<M: Map2>(x: &[Value], out: &mut Output, row: &Row) -> Result<()> {
     let dtype = x[0].dtype;
-    if dtype.is_int() {
-        return integer::run(integer.expect("`infer` has accepted integers"), x, out);
+    if !dtype.is_float() {
+        return run_other(x, out, row);
     }
     with_float!(dtype, T => if let Some((k, own)) = out.overwritten::<T>() {
         match k {

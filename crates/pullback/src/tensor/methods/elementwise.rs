@@ -64,6 +64,16 @@ macro_rules! method {
 
 /// Its `try_` form.
 macro_rules! try_method {
+    // Of a complex number it is a real one, and no row of the table.
+    (Abs $try:ident($x:ident)) => {
+        #[track_caller]
+        pub(crate) fn $try(&self) -> Result<Tensor> {
+            match self.dtype().is_complex() {
+                true => self.try_real()?.try_hypot(self.try_imag()?),
+                false => bind(Abs, &[self]),
+            }
+        }
+    };
     ($P:ident $try:ident($x:ident)) => {
         #[track_caller]
         pub(crate) fn $try(&self) -> Result<Tensor> {

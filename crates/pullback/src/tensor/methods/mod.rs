@@ -1,6 +1,7 @@
 //! The methods of tensors: broadcasting, promotion, axes and defaults live here, the operations know none of them.
 
 mod arrange;
+mod complex;
 mod convolution;
 mod diagonal;
 mod elementwise;
@@ -21,6 +22,7 @@ mod special;
 mod window;
 
 pub(super) use arrange::{arrange_methods, composed};
+pub(super) use complex::complex_methods;
 pub(super) use convolution::convolution_methods;
 pub use convolution::{Conv, Padding, PerAxis};
 pub(super) use diagonal::diagonal_methods;

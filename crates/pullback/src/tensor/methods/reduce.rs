@@ -11,7 +11,7 @@ use crate::tensor::{Tensor, bind};
 use smallvec::SmallVec;
 
 /// One axis or several; negative ones count from the end.
-pub struct AxisList(pub(super) SmallVec<[isize; 4]>);
+pub struct AxisList(pub(crate) SmallVec<[isize; 4]>);
 
 impl AxisList {
     /// Distinct axes, counted from the first, in the order in which they were named.
@@ -108,7 +108,9 @@ fn widened(x: &Tensor, over: Axes, f: impl FnOnce(&Tensor, Axes) -> Result<Tenso
 
 #[track_caller]
 fn mean(x: &Tensor, over: Axes) -> Result<Tensor> {
-    float("mean", x)?;
+    if !x.dtype().is_complex() {
+        float("mean", x)?;
+    }
     widened(x, over, |x, over| {
         let n = count(x, &over);
         bind(Sum { axes: over }, &[x])?.try_div(n)
@@ -142,13 +144,18 @@ fn root_of(sum: Tensor, root: impl FnOnce(&Tensor) -> Result<Tensor>) -> Result<
 
 #[track_caller]
 fn norm(x: &Tensor, over: Axes) -> Result<Tensor> {
-    float("norm", x)?;
-    widened(x, over, |x, axes| root_of(bind(Sum { axes }, &[&x.try_square()?])?, |s| s.try_sqrt()))
+    if !x.dtype().is_complex() {
+        float("norm", x)?;
+    }
+    widened(x, over, |x, axes| root_of(bind(Sum { axes }, &[&x.abs_squared()?])?, |s| s.try_sqrt()))
 }
 
 /// `(Σ |x|^p)^(1/p)`, and its limits.
 #[track_caller]
 fn p_norm(x: &Tensor, over: Axes, p: f64) -> Result<Tensor> {
+    if x.dtype().is_complex() {
+        return p_norm(&x.try_abs()?, over, p);
+    }
     float("p_norm", x)?;
     if p.is_nan() {
         return Err(err!(Value, "there is no norm of order NaN").in_op("p_norm").at(caller()));
@@ -176,7 +183,7 @@ pub(super) fn in_rows(x: &Tensor, over: &[usize]) -> Tensor {
 #[track_caller]
 fn prod(x: &Tensor, over: Axes) -> Result<Tensor> {
     // As sums are.
-    let x = &if x.dtype().is_float() { x.clone() } else { x.try_cast(DType::I64)? };
+    let x = &if x.dtype().is_differentiable() { x.clone() } else { x.try_cast(DType::I64)? };
     if over.is_empty() {
         return Ok(x.clone());
     }

@@ -3,7 +3,7 @@
 use super::methods;
 use crate::dtype::{DType, with_float};
 use crate::error::{Result, Within, or_panic};
-use crate::ops::{BetaInc, GammaInc};
+use crate::ops::{BetaInc, GammaInc, needs_float};
 use crate::tensor::operand::{align, conform};
 use crate::tensor::{Operand, Tensor, bind};
 use std::borrow::Cow;
@@ -25,7 +25,7 @@ methods! { $ special_methods;
     /// assert_eq!(x.isinf().to_vec::<bool>(), [false, true, false]);
     /// ```
     isinf try_isinf(&self) -> Tensor {
-        if !self.dtype().is_float() {
+        if !self.dtype().is_differentiable() {
             return Ok(Tensor::zeros_of(DType::Bool, self.node().shape.clone()));
         }
         self.try_abs()?.try_eq(f64::INFINITY).map_err(|e| e.renamed("isinf"))
@@ -39,7 +39,7 @@ methods! { $ special_methods;
     /// assert_eq!(x.isfinite().to_vec::<bool>(), [true, false, false]);
     /// ```
     isfinite try_isfinite(&self) -> Tensor {
-        if !self.dtype().is_float() {
+        if !self.dtype().is_differentiable() {
             return Ok(Tensor::ones_of(DType::Bool, self.node().shape.clone()));
         }
         self.try_abs()?.try_lt(f64::INFINITY).map_err(|e| e.renamed("isfinite"))
@@ -67,6 +67,9 @@ methods! { $ special_methods;
     /// assert_eq!(x.nan_to_num().to_vec::<f64>(), [1.0, 0.0, f64::MAX]);
     /// ```
     nan_to_num try_nan_to_num(&self) -> Tensor {
+        if self.dtype().is_complex() {
+            return Err(needs_float(self.dtype())).within("nan_to_num");
+        }
         if !self.dtype().is_float() {
             return Ok(self.clone());
         }

@@ -187,7 +187,8 @@ fn read(graph: &Graph) -> Vec<bool> {
         let uses = match &step.op {
             Op::Block(_) => None,
             op => {
-                let needs: Vec<bool> = step.args.iter().map(|&a| graph.aval(a).dtype.is_float()).collect();
+                let needs: Vec<bool> =
+                    step.args.iter().map(|&a| graph.aval(a).dtype.is_differentiable()).collect();
                 Some(op.uses(&needs))
             }
         };

@@ -76,7 +76,7 @@ fn digest(t: &Tensor) -> Option<u64> {
         Data::Dual(d) => (digest(&d.primal)?, digest(&d.tangent)?).hash(&mut h),
         Data::Mapped(m) => digest(&m.value)?.hash(&mut h),
         Data::Traced(_) => return None,
-        _ if t.dtype().is_float() => t.to_vec::<f64>().iter().for_each(|v| v.to_bits().hash(&mut h)),
+        _ if t.dtype().is_differentiable() => t.numbers().iter().for_each(|v| v.to_bits().hash(&mut h)),
         _ => t.to_vec::<i64>().hash(&mut h),
     }
     Some(h.finish())

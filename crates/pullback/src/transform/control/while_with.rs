@@ -143,7 +143,7 @@ fn masked<C: Tree>(
     };
     let (last, ()) = scan(&step);
     let goes_on = condition(&last);
-    last.map(&mut |t| match t.dtype().is_float() {
+    last.map(&mut |t| match t.dtype().is_differentiable() {
         true => Tensor::where_(&goes_on, t.zeros_like() + f64::NAN, t),
         false => t.clone(),
     })

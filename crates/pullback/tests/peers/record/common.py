@@ -24,30 +24,43 @@ def number(x):
     return x if math.isfinite(x) else str(x)
 
 
+def complex_normal(*shape):
+    return torch.complex(normal(*shape), normal(*shape))
+
+
 def written(t):
-    names = {torch.float64: "f64", torch.int64: "i64", torch.bool: "bool"}
-    data = [number(x) for x in t.detach().to(torch.float64).reshape(-1).tolist()]
+    """Complex numbers are written as their real and imaginary parts, in turn."""
+    names = {torch.float64: "f64", torch.complex128: "c128", torch.int64: "i64", torch.bool: "bool"}
+    t = t.detach().resolve_conj()
+    parts = torch.view_as_real(t) if t.is_complex() else t
+    data = [number(x) for x in parts.to(torch.float64).reshape(-1).tolist()]
     return {"dtype": names[t.dtype], "shape": list(t.shape), "data": data}
 
 
 def seed(y):
-    return torch.cos(torch.arange(y.numel(), dtype=torch.float64)).reshape(y.shape)
+    angles = torch.arange(y.numel(), dtype=torch.float64)
+    s = torch.polar(torch.ones_like(angles), angles) if y.is_complex() else torch.cos(angles)
+    return s.reshape(y.shape)
+
+
+def differentiable(t):
+    return t.is_floating_point() or t.is_complex()
 
 
 def record(name, f, *inputs, tolerance=1e-12, gradients=None, **options):
-    """Records `f(*inputs)`, a tensor, and the gradients with respect to all float inputs by autograd.
+    """Records `f(*inputs)`, a tensor, and the gradients with respect to all float and complex inputs by autograd.
 
     Where f is no function of PyTorch, `gradients` are given, or `[None, ..]` where there are none. `options` are the other arguments, for whoever reads the case. `tolerance` is
     relative to the largest number.
     """
     leaves = [x.detach().clone() for x in inputs]
-    active = [x for x in leaves if x.is_floating_point()]
+    active = [x for x in leaves if differentiable(x)]
     if gradients is None:
         for x in active:
             x.requires_grad_()
     y = f(*leaves)
     if gradients is None:
-        if y.is_floating_point() and y.requires_grad:
+        if differentiable(y) and y.requires_grad:
             y.backward(seed(y))
         gradients = [x.grad for x in leaves]
     cases.append({

@@ -23,7 +23,7 @@ mod shifts;
 mod tests;
 
 use crate::DType;
-use crate::dtype::with_stored;
+use crate::dtype::with_bits;
 use crate::error::{Result, err};
 use crate::graph::operands::{moved, operands};
 use crate::graph::{Graph, Ref};
@@ -96,7 +96,7 @@ pub(crate) struct Source<'a> {
 
 impl<'a> Source<'a> {
     fn of(v: &Value<'a>) -> Source<'a> {
-        with_stored!(v.dtype, T => {
+        with_bits!(v.dtype, T => {
             let view = v.view::<T>();
             Source { start: view.data[view.offset..].as_ptr().cast(), strides: view.strides }
         })
@@ -245,7 +245,7 @@ impl Program {
 
     fn memory(&self, outputs: &mut [Output]) -> SmallVec<[*mut u8; 4]> {
         let memory = outputs.iter_mut().zip(&self.outputs);
-        memory.map(|(o, a)| with_stored!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>())).collect()
+        memory.map(|(o, a)| with_bits!(a.dtype, T => o.fill::<T>().as_mut_ptr().cast::<u8>())).collect()
     }
 
     /// Where input `k` is, which the kernel knows as its operand `operand`.

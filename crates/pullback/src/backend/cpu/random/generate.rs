@@ -86,7 +86,9 @@ impl Program {
 /// A tensor in one of several layouts: row-major, transposed, every second element of a larger one, run backward, repeated.
 fn arranged(dice: &mut Dice, draw: &Draw, key: Key, dtype: DType) -> Tensor {
     let shape: Vec<usize> = match draw {
-        Draw::Float(_, s) | Draw::Index(_, s) | Draw::Mask(s) | Draw::Distinct(s) => s.to_vec(),
+        Draw::Float(_, s) | Draw::Index(_, s) | Draw::Mask(s) | Draw::Distinct(s) | Draw::Complex(s) => {
+            s.to_vec()
+        }
         // In another layout it would be another kind of matrix.
         #[cfg(feature = "linalg")]
         Draw::Matrix(..) => return draw.tensor(&key, dtype),
@@ -98,6 +100,7 @@ fn arranged(dice: &mut Dice, draw: &Draw, key: Key, dtype: DType) -> Tensor {
         Draw::Distinct(_) => Draw::Distinct(shape.into()),
         #[cfg(feature = "linalg")]
         Draw::Matrix(..) => unreachable!("drawn above"),
+        Draw::Complex(_) => Draw::Complex(shape.into()),
     };
     if shape.is_empty() || shape.contains(&0) {
         return draw.tensor(&key, dtype);
@@ -179,7 +182,7 @@ impl Maker {
         if y.numel() > most || y.rank() > 5 {
             return None;
         }
-        let numbers = y.cast(DType::F64).to_vec::<f64>();
+        let numbers = y.numbers();
         // A key is not a number.
         if !matches!(op, Op::FoldIn(_)) && numbers.iter().any(|v| !v.is_finite() || v.abs() > LARGEST) {
             return None;
@@ -267,6 +270,7 @@ impl Maker {
 
     /// Any operation of the list, by one of its samples.
     fn sampled(&mut self, samples: &[Sample], x: Ref) -> Option<Ref> {
+        // First the operation, so that one with many samples takes nothing away from the others.
         let name = Op::NAMES[self.roll(Op::NAMES.len())];
         let own: Vec<&Sample> = samples.iter().filter(|s| s.op.name() == name).collect();
         let sample = own[self.roll(own.len())];
@@ -283,6 +287,12 @@ impl Maker {
                         _ => self.fitted(value, &here(own))?,
                     };
                     self.within(value, *domain)?
+                }
+                Draw::Complex(own) => {
+                    let im = self.pick();
+                    let (re, im) = (self.fitted(x, &here(own))?, self.fitted(im, &here(own))?);
+                    let re = self.within(re, Domain::positive)?;
+                    self.push(MakeComplex, &[re, im])?
                 }
                 Draw::Index(n, own) => self.index(*n, &here(own)),
                 Draw::Mask(own) => self.mask(&here(own))?,
@@ -322,7 +332,8 @@ impl Maker {
                 Clamp { low, high: low + [0.0, 0.5, 2.0][self.roll(3)] }.into()
             }
             Op::Cast(_) => {
-                Cast { to: [DType::Bool, DType::F32, DType::F64, DType::I64][self.roll(4)] }.into()
+                let all = [DType::Bool, DType::F32, DType::F64, DType::I64, DType::C64, DType::C128];
+                Cast { to: all[self.roll(6)] }.into()
             }
             Op::ArgExtreme(a) => ArgExtreme { axes: a.axes.clone(), largest: self.chance(2) }.into(),
             Op::Truth(t) => Truth { axes: t.axes.clone(), every: self.chance(2) }.into(),
@@ -338,7 +349,11 @@ impl Maker {
         if self.chance(3) {
             self.keep(Some(x));
         }
-        self.push(Cast { to: self.dtype }, &[x])
+        if !self.graph.aval(x).dtype.is_complex() {
+            return self.push(Cast { to: self.dtype }, &[x]);
+        }
+        let part = if self.chance(2) { self.push(Real, &[x])? } else { self.push(Imag, &[x])? };
+        self.as_float(part)
     }
 
     /// A value in a domain.

@@ -17,7 +17,7 @@ const ORDERS: usize = 3;
 fn run(graph: &Graph, (floats, rest): &Inputs, noise: Option<Key>) -> Vec<Tensor> {
     let (mut floats, mut rest) = (floats.iter(), rest.iter());
     let types = graph.inputs.iter();
-    let next = types.map(|a| if a.dtype.is_float() { floats.next() } else { rest.next() });
+    let next = types.map(|a| if a.dtype.is_differentiable() { floats.next() } else { rest.next() });
     let x: Vec<Tensor> = next.map(|t| t.expect("there is one for each input").clone()).collect();
     let Some(key) = noise else { return graph.eval(&x).expect("the program ran when it was made") };
     let mut values: Vec<Tensor> = Vec::new();
@@ -28,7 +28,7 @@ fn run(graph: &Graph, (floats, rest): &Inputs, noise: Option<Key>) -> Vec<Tensor
     };
     // A few units in the last place.
     let rounded = |t: &Tensor, key: Key| {
-        let unit = if t.dtype() == DType::F32 { 2e-7 } else { 4e-16 };
+        let unit = if t.dtype().real() == DType::F32 { 2e-7 } else { 4e-16 };
         let factor = Tensor::uniform(key, t.shape(), DType::F64) * (2.0 * unit);
         t * (factor + (1.0 - unit)).cast(t.dtype())
     };
@@ -37,11 +37,11 @@ fn run(graph: &Graph, (floats, rest): &Inputs, noise: Option<Key>) -> Vec<Tensor
         let mut args: Vec<Tensor> = step.args.iter().map(|&a| value(a, &values)).collect();
         // What adds up may do so in another order: where terms cancel, that matters as much as their own roundings.
         if step.op.reduction().is_some() || step.op.is_contraction() {
-            let floats = args.iter_mut().enumerate().filter(|(_, t)| t.dtype().is_float());
+            let floats = args.iter_mut().enumerate().filter(|(_, t)| t.dtype().is_differentiable());
             floats.for_each(|(j, t)| *t = rounded(t, key.fold_in(j as u64 + 1)));
         }
         let y = bind(step.op.clone(), &args.iter().collect::<Vec<_>>()).expect("as above");
-        values.push(match y.dtype().is_float() && !step.op.is_view() {
+        values.push(match y.dtype().is_differentiable() && !step.op.is_view() {
             true => rounded(&y, key.fold_in(0)),
             false => y,
         });
@@ -51,8 +51,12 @@ fn run(graph: &Graph, (floats, rest): &Inputs, noise: Option<Key>) -> Vec<Tensor
 
 /// One number from all outputs: curved, and different for any two elements.
 fn loss(outputs: Vec<Tensor>, dtype: DType) -> Tensor {
-    let floats = outputs.into_iter().filter(|y| y.dtype().is_float());
-    let terms = floats.map(|y| ((&y * weights(&y) + &y * &y * 0.1).sum()).cast(dtype));
+    let floats = outputs.into_iter().filter(|y| y.dtype().is_differentiable());
+    let real = |y: Tensor| match y.dtype().is_complex() {
+        true => vec![y.real(), y.imag()],
+        false => vec![y],
+    };
+    let terms = floats.flat_map(real).map(|y| ((&y * weights(&y) + &y * &y * 0.1).sum()).cast(dtype));
     terms.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::scalar(0.0).cast(dtype))
 }
 
@@ -85,7 +89,7 @@ fn difference(found: &[Tensor], expected: &[Tensor], noise: &dyn Fn() -> Vec<Vec
     if found.len() != expected.len() {
         return Some(format!("{} results for {}", found.len(), expected.len()));
     }
-    let numbers = |t: &Tensor| t.cast(DType::F64).to_vec::<f64>();
+    let numbers = Tensor::numbers;
     let mut others = None;
     for (k, (y, e)) in found.iter().zip(expected).enumerate() {
         if (y.dtype(), y.shape()) != (e.dtype(), e.shape()) {
@@ -100,7 +104,7 @@ fn difference(found: &[Tensor], expected: &[Tensor], noise: &dyn Fn() -> Vec<Vec
         let (y, wanted) = (numbers(y), numbers(e));
         COUNTS.with(|c| c.set((c.get().0 + 1, c.get().1)));
         let scale = wanted.iter().filter(|v| v.is_finite()).fold(1.0f64, |m, v| m.max(v.abs()));
-        let mut tolerance = match e.dtype() {
+        let mut tolerance = match e.dtype().real() {
             DType::F64 => 1e-12 * scale,
             DType::F32 => 3e-6 * scale,
             _ => 0.0,
@@ -117,7 +121,7 @@ fn difference(found: &[Tensor], expected: &[Tensor], noise: &dyn Fn() -> Vec<Vec
         let spread = others.iter().flat_map(|o| numbers(&o[k]).into_iter().zip(wanted.clone()));
         let spread = spread.map(|(a, b)| if a == b { 0.0 } else { (a - b).abs() });
         tolerance += 100.0 * spread.fold(0.0, |m: f64, d| if d.is_nan() { f64::INFINITY } else { m.max(d) });
-        if tolerance.is_infinite() || !e.dtype().is_float() && tolerance > 0.0 {
+        if tolerance.is_infinite() || !e.dtype().is_differentiable() && tolerance > 0.0 {
             continue;
         }
         if let Some(i) = (0..y.len()).find(|&i| differs((&y[i], &wanted[i]), tolerance)) {
@@ -159,7 +163,7 @@ pub(crate) fn broken(program: &Program, call: u64, modes: Modes) -> Option<Strin
         .collect();
     for call in call..call + calls {
         let all = program.inputs(call).into_iter();
-        let x: Inputs = all.partition(|t: &Tensor| t.dtype().is_float());
+        let x: Inputs = all.partition(|t: &Tensor| t.dtype().is_differentiable());
         for order in 0..orders {
             let expected = caught(|| derived(&plain, order, dtype, &x)).ok()?;
             let noise = || {
