@@ -79,6 +79,8 @@ pub use save::{csv, load, npy, save};
 pub use schedule::Schedule;
 pub use shape::Shape;
 pub use tape::{Hook, detect_anomaly, enable_grad, no_grad, strict, strict_dtypes};
+#[cfg(feature = "fft")]
+pub use tensor::fft;
 #[cfg(feature = "linalg")]
 pub use tensor::linalg;
 pub use tensor::{

@@ -9,6 +9,8 @@ pub(crate) mod compute;
 pub(crate) mod conv;
 pub(crate) mod cost;
 pub(crate) mod dispatch;
+#[cfg(feature = "fft")]
+pub(crate) mod fourier;
 pub(crate) mod in_rows;
 pub(crate) mod isa;
 pub(crate) mod lane;

@@ -78,6 +78,12 @@ impl<T> Disjoint<T> {
         Disjoint(slice.as_mut_ptr(), slice.len())
     }
 
+    /// The first element, for whoever writes parts that are not next to each other.
+    #[cfg(feature = "fft")]
+    pub fn first(&self) -> *mut T {
+        self.0
+    }
+
     /// The given part of the slice.
     ///
     /// # Safety

@@ -14,6 +14,8 @@ mod cross_entropy;
 mod distribution;
 mod dot;
 mod elementwise;
+#[cfg(feature = "fft")]
+mod fourier;
 mod incomplete;
 mod index;
 mod index_map;
@@ -43,6 +45,8 @@ mod fault;
 #[cfg(test)]
 mod page;
 
+#[cfg(feature = "fft")]
+pub(crate) use fourier::*;
 pub(crate) use {
     attention::*, attribute::*, bitwise::*, cast::*, compare::*, complex::*, conv::*, cross_entropy::*,
     distribution::*, dot::*, elementwise::*, incomplete::*, index::*, index_map::*, index_put::*, layout::*,
@@ -426,4 +430,5 @@ elementwise_table! { primitives {
     #[cfg(feature = "linalg")] Pinv { rtol },
     #[cfg(feature = "linalg")] Lstsq,
     #[cfg(feature = "linalg")] MatrixExp,
+    #[cfg(feature = "fft")] Fft { axes, inverse, scale }, #[cfg(feature = "fft")] Rfft { scale }, #[cfg(feature = "fft")] Irfft { n, scale },
 } }

@@ -12,6 +12,8 @@ mod display;
 mod einsum;
 mod elements;
 mod fallible;
+#[cfg(feature = "fft")]
+pub mod fft;
 mod in_place;
 mod indexing;
 #[cfg(any(feature = "ndarray", feature = "nalgebra"))]

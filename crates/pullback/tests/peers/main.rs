@@ -3,6 +3,8 @@
 
 mod complex;
 mod convolution;
+#[cfg(feature = "fft")]
+mod fourier;
 mod fused;
 mod indexing;
 #[cfg(feature = "linalg")]

@@ -11,6 +11,8 @@ mod control_flow;
 mod convolutions;
 mod eager_and_functional;
 mod files;
+#[cfg(feature = "fft")]
+mod fourier;
 mod hooks_and_anomalies;
 mod integers;
 mod kinks;
