@@ -92,6 +92,22 @@ task("linalg/eigh 256,f64", jnp.linalg.eigh, lambda: definite(256))
 task("linalg/solve 1000 of 8,f64", jnp.linalg.solve, lambda: rng.standard_normal((1000, 8, 8)), lambda: rng.standard_normal((1000, 8, 1)))
 
 
+LONG = 1 << 20
+reals = lambda *shape: lambda: rng.standard_normal(shape).astype(np.float32)
+complexes = lambda *shape: lambda: reals(*shape)() + 1j * reals(*shape)()
+task("fourier/fft,2^20,c64", jnp.fft.fft, complexes(LONG))
+task("fourier/fft,1024x1024,c64", jnp.fft.fft, complexes(1024, 1024))
+task("fourier/fft2,1024x1024,c64", jnp.fft.fft2, complexes(1024, 1024))
+task("fourier/rfft,2^20,f32", jnp.fft.rfft, reals(LONG))
+
+
+def filtered(x, h, g):
+    return jax.vjp(lambda x: jnp.fft.irfft(jnp.fft.rfft(x) * h, LONG), x)[1](g)
+
+
+task("fourier/filter,2^20,f32,forward+backward", filtered, reals(LONG), complexes(LONG // 2 + 1), reals(LONG))
+
+
 def rows():
     return rng.standard_normal(ROWS).astype(np.float32)
 

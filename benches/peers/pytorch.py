@@ -152,6 +152,35 @@ def _():
     return lambda: torch.linalg.solve(a, b)
 
 
+# Fourier transforms -----------------------------------------------------------------------------
+
+LONG = 1 << 20
+
+
+def fourier_task(name, f, make):
+    @task(f"fourier/{name}")
+    def _():
+        x = make()
+        return lambda: f(x)
+
+
+fourier_task("fft,2^20,c64", torch.fft.fft, lambda: torch.randn(LONG, dtype=torch.complex64))
+fourier_task("fft,1024x1024,c64", torch.fft.fft, lambda: torch.randn(1024, 1024, dtype=torch.complex64))
+fourier_task("fft2,1024x1024,c64", torch.fft.fft2, lambda: torch.randn(1024, 1024, dtype=torch.complex64))
+fourier_task("rfft,2^20,f32", torch.fft.rfft, lambda: torch.randn(LONG))
+
+
+@task("fourier/filter,2^20,f32,forward+backward")
+def _():
+    x, h, g = leaf(LONG), torch.fft.rfft(torch.randn(LONG)), torch.randn(LONG)
+
+    def run():
+        torch.fft.irfft(torch.fft.rfft(x) * h, LONG).backward(g)
+        x.grad = None
+
+    return run
+
+
 # Rows, forward and backward ---------------------------------------------------------------------
 
 

@@ -3,6 +3,8 @@
 mod arrays;
 mod chains;
 mod convolutions;
+#[cfg(feature = "fft")]
+mod fourier;
 mod fused;
 #[cfg(feature = "linalg")]
 mod matrices;
@@ -23,6 +25,8 @@ pub fn tasks() -> Vec<Task> {
         fused::tasks(),
         networks::tasks(),
     ];
+    #[cfg(feature = "fft")]
+    let all = all.into_iter().chain([fourier::tasks()]);
     #[cfg(feature = "linalg")]
     let all = all.into_iter().chain([matrices::tasks()]);
     all.into_iter().flatten().collect()
