@@ -2,7 +2,9 @@
 
 use pullback::scalar::{Function, Real};
 use pullback::{
-    Attention, AxisRange, Between, Complex, Conv, CrossEntropy, CustomOp, Device, Ellipsis, IndexItem, Interpolation, NewAxis, Norm, PadMode, Pool, Sparse, prelude::*, try_attention, try_custom_op, try_einsum, try_grad_of, try_trace,
+    Attention, AxisRange, Between, Complex, Conv, CrossEntropy, CustomOp, Device, Ellipsis, IndexItem,
+    Interpolation, NewAxis, Norm, PadMode, Pool, Sparse, prelude::*, try_attention, try_custom_op,
+    try_einsum, try_grad_of, try_trace,
 };
 use pullback_testing::Dice;
 use std::collections::BTreeSet;
