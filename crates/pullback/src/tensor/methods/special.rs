@@ -1,7 +1,7 @@
 //! What elements are (NaN, infinite, negative), and functions that are made of those of the table.
 
 use super::methods;
-use crate::dtype::{DType, with_float};
+use crate::dtype::{DType, Element, with_float};
 use crate::error::{Result, Within, or_panic};
 use crate::ops::{BetaInc, GammaInc, needs_float};
 use crate::tensor::operand::{align, conform};
@@ -73,7 +73,7 @@ methods! { $ special_methods;
         if !self.dtype().is_float() {
             return Ok(self.clone());
         }
-        let largest: f64 = with_float!(self.dtype(), T => T::MAX.into());
+        let largest: f64 = with_float!(self.dtype(), T => T::MAX.to_scalar().to_f64());
         self.try_masked_fill(&self.try_isnan()?, 0.0)?.try_clamp(-largest, largest).map_err(|e| e.renamed("nan_to_num"))
     }
 
