@@ -207,6 +207,11 @@ pub(crate) fn cofactor<T: Real>(a: View<T>, out: &mut [T]) -> Result<(), Failed>
         if !a.is_finite() {
             return not_finite(out);
         }
+        // The empty product, to the bit.
+        if n == 1 {
+            out[0] = T::from_f64(1.0);
+            return true;
+        }
         let lu = Lu::new(a);
         let sizes = || lu.pivots().map(|p| p.into().abs());
         let (least, most) = (sizes().fold(f64::INFINITY, f64::min), sizes().fold(0.0, f64::max));
