@@ -18,3 +18,9 @@ mod functions_on_numbers;
 #[path = "contract/compile.rs"]
 #[rustfmt::skip]
 mod static_graphs;
+
+// Compiled with the features that it needs.
+#[cfg(all(feature = "linalg", feature = "fft"))]
+#[path = "contract/vocabulary.rs"]
+#[rustfmt::skip]
+mod the_whole_vocabulary;

@@ -8,9 +8,4 @@ struct Layer {
     config: Config,
 }
 
-#[derive(Tree)]
-enum Choice {
-    Shared(std::sync::Arc<Tensor>),
-}
-
 fn main() {}

@@ -347,7 +347,7 @@ fn operation(name: &str, mut attrs: Attrs, bodies: Vec<Graph>) -> Result<Op> {
 fn complex<T: FromStr>(text: &str) -> Option<Complex<T>> {
     let parts = text.strip_suffix('i')?;
     let sign = |&(k, c): &(usize, char)| matches!(c, '+' | '-') && k > 0 && !parts[..k].ends_with(['e', 'E']);
-    let (at, _) = parts.char_indices().filter(sign).last()?;
+    let (at, _) = parts.char_indices().rev().find(sign)?;
     Some(Complex::new(parts[..at].parse().ok()?, parts[at..].parse().ok()?))
 }
 

@@ -30,12 +30,14 @@ impl Primitive for Cast {
     }
 
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
-        match (x[0].dtype, self.to) {
-            (DType::Bool, DType::C64) => return Ok(convert::<bool, Complex<f32>>(x[0], out)),
-            (DType::Bool, DType::C128) => return Ok(convert::<bool, Complex<f64>>(x[0], out)),
-            (from, DType::C64) => return Ok(with_stored!(from, A => convert::<A, Complex<f32>>(x[0], out))),
-            (from, DType::C128) => return Ok(with_stored!(from, A => convert::<A, Complex<f64>>(x[0], out))),
-            _ => {}
+        if self.to.is_complex() {
+            match (x[0].dtype, self.to) {
+                (DType::Bool, DType::C64) => convert::<bool, Complex<f32>>(x[0], out),
+                (DType::Bool, _) => convert::<bool, Complex<f64>>(x[0], out),
+                (from, DType::C64) => with_stored!(from, A => convert::<A, Complex<f32>>(x[0], out)),
+                (from, _) => with_stored!(from, A => convert::<A, Complex<f64>>(x[0], out)),
+            }
+            return Ok(());
         }
         macro_rules! to {
             ($From:ty; $($dtype:ident $To:ty),*) => {

@@ -13,6 +13,9 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
+/// The name in the file of a leaf of the tree.
+type Rename<'a> = dyn Fn(&str) -> String + 'a;
+
 /// How to read a file into a tree that it does not fit exactly. [`load`](super::load()) is strict.
 ///
 /// ```
@@ -42,7 +45,7 @@ use std::sync::{Mutex, MutexGuard};
 #[derive(Default)]
 pub struct Loading<'a> {
     leeway: Leeway,
-    rename: Option<Box<dyn Fn(&str) -> String + 'a>>,
+    rename: Option<Box<Rename<'a>>>,
 }
 
 impl<'a> Loading<'a> {

@@ -113,7 +113,7 @@ impl Transform {
         /// The inverse of [`rfft`](Transform::rfft): real numbers. The last axis named has `2 (m - 1)` elements for `m` of `x`, unless
         /// [`lengths`](Transform::lengths) says otherwise, as it must for an odd number. Imaginary parts that belong to no real numbers, as
         /// that of the first element does, are not read, and have the derivative 0.
-        irfft try_irfft = Transform::from_half;
+        irfft try_irfft = Transform::whole;
     }
 
     /// The axes in the order in which they were named, and the length of each.
@@ -159,7 +159,7 @@ impl Transform {
         }
     }
 
-    fn from_half(&self, x: &Tensor) -> Result<Tensor> {
+    fn whole(&self, x: &Tensor) -> Result<Tensor> {
         let (axes, lengths) = self.resolve(x, true)?;
         let (Some((&last, rest)), Some(&n)) = (axes.split_last(), lengths.last()) else {
             return Err(no_axes());

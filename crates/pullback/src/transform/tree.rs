@@ -176,7 +176,7 @@ pub trait Tree: Sized {
     /// ```
     /// use pullback::prelude::*;
     /// let [x, m, v] = [1.0, 2.0, 4.0].map(|t| (Tensor::scalar(t), Tensor::scalar(-t)));
-    /// let next = x.map_with(&[&m, &v], |x, rest| x - 0.5 * &rest[0] / rest[1].abs().sqrt());
+    /// let next = x.map_with(&[&m, &v], |x, rest| x - 0.5 * rest[0] / rest[1].abs().sqrt());
     /// assert_eq!((next.0.item(), next.1.item()), (0.5, -0.5));
     /// ```
     #[track_caller]

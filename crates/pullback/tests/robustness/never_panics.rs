@@ -613,11 +613,67 @@ fn every_try_form_is_among_them() {
     ];
     // Inside of the library: of macros, of buffers and of the pool.
     let inner = ["try_assign", "try_join", "try_keep", "try_method", "try_new", "try_over"];
-    // Behind a feature.
+    // Behind a feature; the decompositions are called below.
     let fourier = ["try_fft", "try_ifft", "try_rfft", "try_irfft"];
-    let known: BTreeSet<&str> = called.chain(recorded).chain(fourier).chain(foreign).chain(inner).collect();
+    let matrices = [
+        "try_cholesky",
+        "try_cholesky_solve",
+        "try_det",
+        "try_eigh",
+        "try_eigvalsh",
+        "try_inv",
+        "try_logdet",
+    ];
+    let more_matrices =
+        ["try_lstsq", "try_lu", "try_matrix_exp", "try_matrix_norm", "try_matrix_power", "try_matrix_rank"];
+    let most_matrices =
+        ["try_matrix_rank_with", "try_multi_dot", "try_pinv", "try_pinv_with", "try_qr", "try_slogdet"];
+    let rest = ["try_solve", "try_solve_triangular", "try_svd", "try_svdvals"];
+    let linear = [&matrices[..], &more_matrices, &most_matrices, &rest].concat();
+    let known: BTreeSet<&str> =
+        called.chain(recorded).chain(fourier).chain(linear).chain(foreign).chain(inner).collect();
     let missing: Vec<&String> = words.iter().filter(|w| !known.contains(w.as_str())).collect();
     assert!(missing.is_empty(), "{missing:?}");
     let gone: Vec<&&str> = known.iter().filter(|w| !words.contains(**w)).collect();
     assert!(gone.is_empty(), "no longer there: {gone:?}");
+}
+
+/// Matrices of every shape and with every kind of number are decomposed, or refused.
+#[cfg(feature = "linalg")]
+#[test]
+fn linear_algebra_takes_anything() {
+    use pullback::linalg::*;
+    fn ignore<T>(result: pullback::Result<T>) -> usize {
+        usize::from(result.is_err())
+    }
+    let shapes: [&[usize]; 9] =
+        [&[], &[0], &[3], &[0, 0], &[2, 3], &[3, 3], &[2, 0, 0], &[2, 1, 1], &[0, 2, 2]];
+    let mut refused = 0;
+    for shape in shapes {
+        for fill in [0.0, 1.0, f64::NAN, f64::INFINITY, 1e300] {
+            for dtype in [DType::F64, DType::F32, DType::I64, DType::Bool, DType::BF16] {
+                let (a, b) = (Tensor::full(shape, fill).cast(dtype), Tensor::ones([3]));
+                refused +=
+                    ignore(try_cholesky(&a)) + ignore(try_cholesky_solve(&a, &b)) + ignore(try_det(&a));
+                refused += ignore(try_eigh(&a))
+                    + ignore(try_eigvalsh(&a))
+                    + ignore(try_inv(&a))
+                    + ignore(try_logdet(&a));
+                refused += ignore(try_lstsq(&a, &b)) + ignore(try_lu(&a)) + ignore(try_matrix_exp(&a));
+                refused +=
+                    ignore(try_matrix_norm(&a, MatrixNorm::Nuclear)) + ignore(try_matrix_power(&a, -3));
+                refused += ignore(try_matrix_rank(&a)) + ignore(try_matrix_rank_with(&a, -1.0));
+                refused += ignore(try_multi_dot(&[&a, &b]))
+                    + ignore(try_pinv(&a))
+                    + ignore(try_pinv_with(&a, f64::NAN));
+                refused += ignore(try_qr(&a))
+                    + ignore(try_slogdet(&a))
+                    + ignore(try_solve(&a, &b))
+                    + ignore(try_svd(&a));
+                refused +=
+                    ignore(try_solve_triangular(&a, &b, Triangle::upper().unit())) + ignore(try_svdvals(&a));
+            }
+        }
+    }
+    assert!(refused > 1000, "{refused} were refused");
 }

@@ -99,7 +99,8 @@ fn the_gradient_of_a_real_function_points_uphill() {
 fn a_holomorphic_function_pulls_back_by_the_conjugate_of_its_derivative() {
     let z = numbers();
     let g = Tensor::from([c(1.0, 2.0), c(-0.5, 0.1), c(0.0, 1.0)]);
-    let pairs: [(fn(&Tensor) -> Tensor, fn(&Tensor) -> Tensor); 6] = [
+    type Function = fn(&Tensor) -> Tensor;
+    let pairs: [(Function, Function); 6] = [
         (|z| z.square(), |z| z * 2.0),
         (|z| z.exp(), |z| z.exp()),
         (|z| z.ln(), |z| z.recip()),

@@ -22,7 +22,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// How many programs run with the other tests.
-const PROGRAMS: u64 = 500;
+const PROGRAMS: u64 = 800;
 
 fn number(variable: &str) -> Option<u64> {
     std::env::var(variable).ok().map(|v| v.parse().unwrap_or_else(|_| panic!("{variable} is no number: {v}")))

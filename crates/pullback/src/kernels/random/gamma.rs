@@ -19,9 +19,9 @@ const LARGE: f64 = 1e4;
 pub(crate) fn ln_quantile(alpha: f64, u: f64, order: usize) -> f64 {
     match alpha {
         // y is (ln u) / α at first, and ln α in the end.
-        0.0 => return if order % 2 == 0 { f64::NEG_INFINITY } else { f64::INFINITY },
+        0.0 => return if order.is_multiple_of(2) { f64::NEG_INFINITY } else { f64::INFINITY },
         f64::INFINITY => return if order == 0 { alpha } else { 0.0 },
-        _ if !(alpha > 0.0) => return f64::NAN,
+        _ if alpha < 0.0 || alpha.is_nan() => return f64::NAN,
         _ => {}
     }
     match order {

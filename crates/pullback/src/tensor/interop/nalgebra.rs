@@ -8,11 +8,11 @@ use ::nalgebra::{DMatrix, Dim, Dyn, Matrix, MatrixView, RawStorage, Scalar, U1};
 /// A matrix as a tensor of two axes, and a column, of which that is known when the program is compiled, as one of one axis; the elements are copied.
 ///
 /// ```
-/// use nalgebra::{dmatrix, dvector};
+/// use nalgebra::{Matrix2, Vector2};
 /// use pullback::prelude::*;
-/// let x = Tensor::from(&dmatrix![1.0, 2.0; 3.0, 4.0]);
+/// let x = Tensor::from(&Matrix2::new(1.0, 2.0, 3.0, 4.0));
 /// assert_eq!((x.shape(), x.to_vec::<f64>()), (&[2, 2][..], vec![1.0, 2.0, 3.0, 4.0]));
-/// assert_eq!(Tensor::from(&dvector![1.0, 2.0]).shape(), [2]);
+/// assert_eq!(Tensor::from(&Vector2::new(1.0, 2.0)).shape(), [2]);
 /// ```
 impl<T: Element + Scalar, R: Dim, C: Dim, S: RawStorage<T, R, C>> From<&Matrix<T, R, C, S>> for Tensor {
     #[track_caller]
