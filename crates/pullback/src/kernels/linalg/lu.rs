@@ -42,7 +42,7 @@ impl<T: Real> Lu<T> {
             order.swap(k, pivot);
             (0..n).for_each(|j| packed.column(j).swap(k, pivot));
             let divisor = packed.get(k, k);
-            packed.column(k)[k + 1..].iter_mut().for_each(|v| *v = *v / divisor);
+            packed.column(k)[k + 1..].iter_mut().for_each(|v| *v /= divisor);
             for j in k + 1..n {
                 let factor = packed.get(k, j);
                 (k + 1..m).for_each(|i| *packed.at(i, j) = packed.get(i, j) - packed.get(i, k) * factor);

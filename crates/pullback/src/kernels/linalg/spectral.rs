@@ -33,7 +33,7 @@ fn sign<T: Real>(v: &[T]) -> T {
 }
 
 fn scale<T: Real>(v: &mut [T], by: T) {
-    v.iter_mut().for_each(|v| *v = *v * by);
+    v.iter_mut().for_each(|v| *v *= by);
 }
 
 /// The eigenvalues of the symmetric part in a row, under it the vectors as columns.

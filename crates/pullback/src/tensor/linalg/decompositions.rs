@@ -37,7 +37,7 @@ functions! {
         let packed = bind(Lu, &[a])?;
         let factors = packed.try_narrow(-1, 0, n)?;
         let below = bind(TriangularPart::BELOW, &[&factors.try_narrow(-1, 0, k)?])?;
-        let l = below.try_add(&identity(a, m, k))?;
+        let l = below.try_add(identity(a, m, k))?;
         let u = bind(TriangularPart::UPPER, &[&factors.try_narrow(-2, 0, k)?])?;
         // Row i of the transpose has its one where the i-th row of the factors stood.
         let order = packed.try_narrow(-1, n, 1)?.detach().try_cast(DType::I64)?.try_broadcast_to(with_last(a, &[m, m]))?;
