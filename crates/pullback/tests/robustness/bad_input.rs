@@ -136,7 +136,7 @@ fn types_that_do_not_fit() {
     refused(ints.try_softmax(-1), DType, &["softmax", "i32"]);
     refused(truth.try_add(&truth), DType, &["add", "bool"]);
     refused(truth.try_neg(), DType, &["neg", "bool"]);
-    refused(Tensor::from([1.0]).try_and(&Tensor::from([1.0])), DType, &["and", "f64", "bool"]);
+    refused(Tensor::from([1.0]).try_and(Tensor::from([1.0])), DType, &["and", "f64", "bool"]);
     refused(Tensor::from([1.0]).try_bitwise_not(), DType, &["bitwise_not", "f64", "bool"]);
     refused(truth.try_left_shift(&truth), DType, &["left_shift", "integers"]);
     refused(ints.try_gammainc(&ints), DType, &["gammainc", "i32", "cast"]);

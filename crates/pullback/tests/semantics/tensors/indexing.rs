@@ -62,7 +62,7 @@ fn updated(how: &str, x: &[f64], sources: &[usize], v: &[f64], g: &[f64]) -> (Ve
     };
     let (mut y, mut dx, mut dv) = (x.to_vec(), g.to_vec(), vec![0.0; v.len()]);
     for k in 0..x.len() {
-        let Some((last, value)) = at(k).last() else { continue };
+        let Some((last, value)) = at(k).next_back() else { continue };
         match how {
             "set" => {
                 (y[k], dx[k]) = (value, 0.0);
@@ -138,6 +138,9 @@ fn random_updates_are_those_of_the_reference() {
     }
 }
 
+/// A tensor, the values it gets, and where.
+type Lane = (Tensor, Tensor, Vec<Tensor>);
+
 /// Compiled, and under `vmap` with the tensor, the positions, the values or all of them different in each lane.
 #[test]
 fn random_indices_agree_in_all_transforms() {
@@ -212,8 +215,7 @@ fn random_indices_agree_in_all_transforms() {
                 (of(0).0.clone(), of(1).1.clone(), of(2).2.clone())
             };
             let rows: Vec<_> = (0..lanes).map(pick).collect();
-            let stack = |of: &dyn Fn(&(Tensor, Tensor, Vec<Tensor>)) -> Tensor, bit: usize| match mapped(bit)
-            {
+            let stack = |of: &dyn Fn(&Lane) -> Tensor, bit: usize| match mapped(bit) {
                 true => Tensor::stack(&rows.iter().map(of).collect::<Vec<_>>(), 0),
                 false => of(&rows[0]),
             };
@@ -252,21 +254,21 @@ fn a_product_at_one_place_is_exact_at_zeros_to_the_second_order() {
 #[test]
 fn masks_of_unknown_values_keep_the_shape_or_are_refused() {
     let x = Tensor::from([[1.0, -2.0], [-3.0, 4.0]]);
-    let f = |x: &Tensor| x.at(&x.lt(0.0)).set(0.0) + x.at(&x.lt(0.0)).mul(&Tensor::from([10.0]));
+    let f = |x: &Tensor| x.at(x.lt(0.0)).set(0.0) + x.at(x.lt(0.0)).mul(Tensor::from([10.0]));
     assert_eq!(f(&x).to_vec::<f64>(), [2.0, -20.0, -30.0, 8.0]);
     assert_eq!(compile(f).call(&x).to_vec::<f64>(), f(&x).to_vec::<f64>());
-    assert_eq!(vmap(|x: &Tensor| x.at(&x.lt(0.0)).max(0.5))(&x).to_vec::<f64>(), [1.0, 0.5, 0.5, 4.0]);
+    assert_eq!(vmap(|x: &Tensor| x.at(x.lt(0.0)).max(0.5))(&x).to_vec::<f64>(), [1.0, 0.5, 0.5, 4.0]);
     // Rows and columns that a mask selects.
     let (rows, columns) = (Tensor::from([false, true]), Tensor::from([true, false]));
     let mixed = |x: &Tensor| {
-        x.at(&rows).add(&Tensor::from([10.0, 20.0])).at((.., &columns)).mul(&Tensor::from([[2.0], [3.0]]))
+        x.at(&rows).add(Tensor::from([10.0, 20.0])).at((.., &columns)).mul(Tensor::from([[2.0], [3.0]]))
     };
     assert_eq!(compile(mixed).call(&x).to_vec::<f64>(), [2.0, -2.0, 21.0, 24.0]);
     assert_eq!(mixed(&x).to_vec::<f64>(), [2.0, -2.0, 21.0, 24.0]);
     for refused in [
-        message(|| compile(|x: &Tensor| x.index(&x.gt(0.0))).call(&x)),
+        message(|| compile(|x: &Tensor| x.index(x.gt(0.0))).call(&x)),
         message(|| compile(|x: &Tensor| x.masked_select(&x.gt(0.0))).call(&x)),
-        message(|| compile(|x: &Tensor| x.at(&x.gt(0.0)).set(&Tensor::from([1.0, 2.0]))).call(&x)),
+        message(|| compile(|x: &Tensor| x.at(x.gt(0.0)).set(Tensor::from([1.0, 2.0]))).call(&x)),
         message(|| vmap(|x: &Tensor| x.nonzero())(&x)),
     ] {
         assert!(refused.contains("values of a mask") && refused.contains("where_"), "{refused}");
@@ -289,8 +291,8 @@ fn wrong_indices_say_what_is_wrong() {
     refused(x.try_index((Ellipsis, Ellipsis)), &["one ellipsis"]);
     refused(x.try_index(([0, 1], [0, 1, 2])), &["[2]", "[3]", "broadcast"]);
     refused(x.try_index([true, false, true]), &["[3]", "[2, 3]"]);
-    refused(x.try_index(&Tensor::from([0.5])), &["integers or truth values", "f64"]);
-    refused(x.at(0).try_set(&Tensor::zeros([2])), &["at.set: ", "[2]", "[3]"]);
+    refused(x.try_index(Tensor::from([0.5])), &["integers or truth values", "f64"]);
+    refused(x.at(0).try_set(Tensor::zeros([2])), &["at.set: ", "[2]", "[3]"]);
     refused(x.at([5]).try_add(1.0), &["at.add: ", "index 5"]);
     refused(x.try_scatter(1, &Tensor::from([[3]]), 1.0), &["scatter: ", "index 3", "length 3"]);
     refused(x.try_put(&Tensor::from([6]), 1.0), &["put: ", "index 6", "length 6"]);
