@@ -176,7 +176,7 @@ fn picked(x: &Tensor, items: Vec<IndexItem>) -> Result<Tensor> {
 }
 
 impl Tensor {
-    /// Elements by one item for each axis: a range, a position, a [`NewAxis`], an [`Ellipsis`], a tensor (or array) of positions of any shape, or
+    /// Elements by one item for each axis: a range, a position, a [`NewAxis`](crate::NewAxis), an [`Ellipsis`], a tensor (or array) of positions of any shape, or
     /// a mask of truth values over as many axes as it has.
     ///
     /// The meaning is NumPy's. Tensors of positions broadcast against each other, and pick one element (or slice of the axes that are left) for each

@@ -174,7 +174,7 @@ impl Options {
         })
     }
 
-    /// [`argmin`] with these options.
+    /// [`argmin`](fn@argmin) with these options.
     #[track_caller]
     pub fn argmin<P: Tree, X: Tree>(&self, f: impl Fn(&P, &X) -> Tensor, params: &P, x0: &X) -> X {
         self.run("argmin", f, params, x0, |f, options| {
