@@ -37,7 +37,7 @@
 //! | derivatives of your own | [`custom_rule`], [`custom_op`], [`implicit`], and [`check`] to test them |
 //! | numbers instead of tensors | [`scalar`] |
 //! | differential equations | [`ode`] |
-//! | linear algebra | `linalg`, behind the feature of that name |
+//! | linear algebra, Fourier transforms | `linalg`, `fft`, behind the features of these names |
 //! | errors instead of panics | [`Fallible`], [`Error`] |
 
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
