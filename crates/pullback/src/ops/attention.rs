@@ -175,6 +175,7 @@ impl Primitive for Attention {
     const NAME: &'static str = "attention";
     const ARITY: Option<usize> = None;
     const CONTRACTION: bool = true;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let head = self.check(x)?;
@@ -225,10 +226,6 @@ impl Primitive for Attention {
         Uses::inputs(0..needs.len()).and(Uses::OUTPUT)
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         samples(Sample::new)
     }
@@ -274,6 +271,7 @@ impl Primitive for AttentionPullback {
     const NAME: &'static str = "attention_pullback";
     const ARITY: Option<usize> = None;
     const CONTRACTION: bool = true;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let Some(n) = x.len().checked_sub(2).filter(|&n| n >= 3) else {
@@ -323,10 +321,6 @@ impl Primitive for AttentionPullback {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         Uses::inputs(0..needs.len())
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

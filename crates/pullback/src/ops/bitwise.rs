@@ -26,6 +26,7 @@ pub(crate) struct Bitwise {
 impl Primitive for Bitwise {
     const NAME: &'static str = "bitwise";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if let Some(other) = x.iter().find(|a| !a.dtype.is_int()) {
@@ -62,10 +63,6 @@ impl Primitive for Bitwise {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

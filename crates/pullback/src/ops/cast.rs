@@ -16,6 +16,7 @@ pub(crate) struct Cast {
 
 impl Primitive for Cast {
     const NAME: &'static str = "cast";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype.is_complex() && !self.to.is_complex() {
@@ -76,10 +77,6 @@ impl Primitive for Cast {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

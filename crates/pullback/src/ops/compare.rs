@@ -27,6 +27,7 @@ pub(crate) struct Compare {
 impl Primitive for Compare {
     const NAME: &'static str = "compare";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != x[1].dtype || x[0].shape != x[1].shape {
@@ -77,10 +78,6 @@ impl Primitive for Compare {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let draw = || Draw::new(Domain::any, &[2, 3]);
         vec![
@@ -97,6 +94,7 @@ pub(crate) struct Where;
 impl Primitive for Where {
     const NAME: &'static str = "where";
     const ARITY: Option<usize> = Some(3);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != DType::Bool {
@@ -133,10 +131,6 @@ impl Primitive for Where {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

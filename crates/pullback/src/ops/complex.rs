@@ -26,6 +26,7 @@ pub(crate) struct MakeComplex;
 impl Primitive for MakeComplex {
     const NAME: &'static str = "complex";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if x[0].dtype != x[1].dtype || x[0].shape != x[1].shape {
@@ -62,10 +63,6 @@ impl Primitive for MakeComplex {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| {
             Sample::new(MakeComplex, [Draw::new(Domain::any, s), Draw::new(Domain::nonzero, s)])
@@ -86,6 +83,7 @@ macro_rules! parts {
     ($($P:ident $name:literal $part:literal, |$g:ident| $pulled:expr;)*) => {$(
         impl Primitive for $P {
             const NAME: &'static str = $name;
+            const LEADING_BATCH: bool = true;
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
                 match x[0].dtype.is_complex() {
@@ -119,10 +117,6 @@ macro_rules! parts {
                 Linearity::Linear
             }
 
-            fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-                Some(Batched::bind_all(*self, x, n))
-            }
-
             fn samples() -> Vec<Sample> {
                 [&[][..], &[4], &[2, 3], &[0]].map(|s| Sample::new($P, [Draw::complex(s)])).into()
             }
@@ -140,6 +134,7 @@ pub(crate) struct Conj;
 
 impl Primitive for Conj {
     const NAME: &'static str = "conj";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         match x[0].dtype.is_complex() {
@@ -171,10 +166,6 @@ impl Primitive for Conj {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -56,6 +56,7 @@ impl CrossEntropy {
 impl Primitive for CrossEntropy {
     const NAME: &'static str = "cross_entropy";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(&x[..1])?;
@@ -84,10 +85,6 @@ impl Primitive for CrossEntropy {
         Ok((jacobian * t).sum_axes(-1))
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |smoothing: f64, s: &[usize]| {
             let (&n, rows) = s.split_last().expect("a sample has a last axis");
@@ -106,6 +103,7 @@ pub(crate) struct CrossEntropyPullback {
 impl Primitive for CrossEntropyPullback {
     const NAME: &'static str = "cross_entropy_pullback";
     const ARITY: Option<usize> = Some(3);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_labels(x)?;
@@ -135,10 +133,6 @@ impl Primitive for CrossEntropyPullback {
         if needs[0] { Uses::inputs([0, 1, 2]) } else { Uses::inputs([0, 1]) }
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |smoothing: f64, s: &[usize]| {
             let (&n, rows) = s.split_last().expect("a sample has a last axis");
@@ -163,6 +157,7 @@ pub(crate) struct SoftCrossEntropy;
 impl Primitive for SoftCrossEntropy {
     const NAME: &'static str = "soft_cross_entropy";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         loss_of(x)
@@ -186,10 +181,6 @@ impl Primitive for SoftCrossEntropy {
         if needs[0] { Uses::inputs([0, 1]) } else { Uses::inputs([0]) }
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| {
             Sample::new(SoftCrossEntropy, [Draw::new(Domain::any, s), Draw::new(Domain::positive, s)])
@@ -205,6 +196,7 @@ pub(crate) struct SoftCrossEntropyPullback;
 impl Primitive for SoftCrossEntropyPullback {
     const NAME: &'static str = "soft_cross_entropy_pullback";
     const ARITY: Option<usize> = Some(3);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let loss = loss_of(x)?;
@@ -226,10 +218,6 @@ impl Primitive for SoftCrossEntropyPullback {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0, 1, 2])
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -58,6 +58,7 @@ pub(crate) struct LogGammaDraw {
 impl Primitive for LogGammaDraw {
     const NAME: &'static str = "log_gamma_draw";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if self.order > gamma::MAX_ORDER {
@@ -91,10 +92,6 @@ impl Primitive for LogGammaDraw {
         Uses::inputs([0, 1])
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |order, keys: &[usize], shape: &[usize]| {
             Sample::new(LogGammaDraw { order }, [key(keys), Draw::new(Domain::positive, shape)])
@@ -116,6 +113,7 @@ pub(crate) struct Poisson;
 impl Primitive for Poisson {
     const NAME: &'static str = "poisson";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         parameter(x).map(|rate| Aval { dtype: DType::I64, shape: rate.shape })
@@ -138,10 +136,6 @@ impl Primitive for Poisson {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -119,6 +119,7 @@ fn weigh_pairs(x: &Tensor, n: usize, factor: f64) -> Tensor {
 
 impl Primitive for Rfft {
     const NAME: &'static str = "rfft";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let Some((&n, rows)) = x[0].shape.split_last() else {
@@ -160,10 +161,6 @@ impl Primitive for Rfft {
         Linearity::Linear
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(self.clone(), x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |scale: f64, s: &[usize]| Sample::new(Rfft { scale }, [Draw::new(Domain::any, s)]);
         vec![
@@ -179,6 +176,7 @@ impl Primitive for Rfft {
 
 impl Primitive for Irfft {
     const NAME: &'static str = "irfft";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let Some((&m, rows)) = x[0].shape.split_last() else {
@@ -222,10 +220,6 @@ impl Primitive for Irfft {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(self.clone(), x, n))
     }
 
     fn samples() -> Vec<Sample> {

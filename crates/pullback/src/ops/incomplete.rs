@@ -51,6 +51,7 @@ impl GammaInc {
 impl Primitive for GammaInc {
     const NAME: &'static str = "gammainc";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         floats(x)
@@ -87,10 +88,6 @@ impl Primitive for GammaInc {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0, 1])
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -145,6 +142,7 @@ impl BetaInc {
 impl Primitive for BetaInc {
     const NAME: &'static str = "betainc";
     const ARITY: Option<usize> = Some(3);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         floats(x)
@@ -180,10 +178,6 @@ impl Primitive for BetaInc {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0, 1, 2])
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -253,6 +253,7 @@ pub(crate) struct FlatIndex {
 impl Primitive for FlatIndex {
     const NAME: &'static str = "flat_index";
     const ARITY: Option<usize> = None;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         self.shape.checked_len()?;
@@ -287,10 +288,6 @@ impl Primitive for FlatIndex {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(self.clone(), x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |shape: &[usize], index: &[usize]| {
             // Below the shortest, so that they are inside in any order.
@@ -311,6 +308,7 @@ pub(crate) struct Earlier {
 
 impl Primitive for Earlier {
     const NAME: &'static str = "earlier";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check_index(x[0])?;
@@ -331,10 +329,6 @@ impl Primitive for Earlier {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

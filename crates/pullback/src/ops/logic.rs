@@ -31,6 +31,7 @@ fn truths(x: &[Arg]) -> Result<Aval> {
 impl Primitive for Logic {
     const NAME: &'static str = "logic";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         truths(x)
@@ -62,10 +63,6 @@ impl Primitive for Logic {
         Uses::NOTHING
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let draw = || Draw::Mask([2, 3].into());
         vec![Sample::new(Logic { connective: Connective::Xor }, [draw(), draw()])]
@@ -78,6 +75,7 @@ pub(crate) struct Not;
 
 impl Primitive for Not {
     const NAME: &'static str = "not";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         truths(x)
@@ -98,10 +96,6 @@ impl Primitive for Not {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -128,6 +128,9 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
     /// Whether each element of the result depends on a whole row of the operands, which have the shape of the result.
     const ROWWISE: bool = false;
 
+    /// Whether it takes further axes in front of all inputs as a batch, so that the lanes of a `vmap` are one more of them.
+    const LEADING_BATCH: bool = false;
+
     /// The type of the result. All errors about arguments are found here.
     fn infer(&self, x: &[Arg]) -> Result<Aval>;
 
@@ -211,8 +214,8 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
 
     /// The operation on `n` lanes at once, which lie along the first axis of the inputs that are mapped and of the result.
     /// `None` asks for one lane after the other, which is always right and slow.
-    fn batch(&self, _x: &[Batched], _n: usize) -> Option<Result<Tensor>> {
-        None
+    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
+        Self::LEADING_BATCH.then(|| Batched::bind_all(self.clone(), x, n))
     }
 
     /// Inputs to test it with. An operation without samples is not tested, and does not pass.

@@ -43,6 +43,7 @@ impl LayerNorm {
 impl Primitive for LayerNorm {
     const NAME: &'static str = "layer_norm";
     const ARITY: Option<usize> = Some(3);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check(x, &[], &[1, 2])?;
@@ -79,10 +80,6 @@ impl Primitive for LayerNorm {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         if needs[0] || needs[1] { Uses::inputs([0, 1]) } else { Uses::NOTHING }
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -125,6 +122,7 @@ impl LayerNormPullback {
 impl Primitive for LayerNormPullback {
     const NAME: &'static str = "layer_norm_pullback";
     const ARITY: Option<usize> = Some(3);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         check(x, &[2], &[1])?;
@@ -153,10 +151,6 @@ impl Primitive for LayerNormPullback {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0, 1, 2])
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -128,6 +128,7 @@ pub(crate) struct SearchSorted {
 impl Primitive for SearchSorted {
     const NAME: &'static str = "searchsorted";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let [sorted, values] = x else { unreachable!("searchsorted has two inputs") };
@@ -158,10 +159,6 @@ impl Primitive for SearchSorted {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

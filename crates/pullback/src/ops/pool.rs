@@ -29,6 +29,7 @@ impl PoolArgMax {
 
 impl Primitive for PoolArgMax {
     const NAME: &'static str = "pool_argmax";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if !x[0].dtype.is_float() {
@@ -80,10 +81,6 @@ impl Primitive for PoolArgMax {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(self.clone(), x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -56,6 +56,7 @@ trait Law: Clone + PartialEq + std::fmt::Debug + Into<Op> {
 
 impl<L: Law> Primitive for L {
     const NAME: &'static str = L::NAME;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let front = keys(x[0])?;
@@ -80,10 +81,6 @@ impl<L: Law> Primitive for L {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(self.clone(), x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -284,6 +281,7 @@ pub(crate) struct FoldIn;
 impl Primitive for FoldIn {
     const NAME: &'static str = "fold_in";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let front = keys(x[0])?;
@@ -316,10 +314,6 @@ impl Primitive for FoldIn {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::NOTHING
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

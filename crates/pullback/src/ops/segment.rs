@@ -56,6 +56,7 @@ impl SegmentExtreme {
 impl Primitive for SegmentExtreme {
     const NAME: &'static str = "segment_extreme";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let [x, ids] = x else { unreachable!("segment_extreme has two inputs") };
@@ -106,10 +107,6 @@ impl Primitive for SegmentExtreme {
         let t = t[0].as_ref().expect("a pushforward has at least one tangent");
         let (won, count) = self.winners(at);
         Ok(summed(&t.gate(won), at.x(1), &at.y().node().shape) / count)
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

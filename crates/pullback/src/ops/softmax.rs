@@ -37,6 +37,7 @@ pub(crate) struct Softmax;
 impl Primitive for Softmax {
     const NAME: &'static str = "softmax";
     const ROWWISE: bool = true;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -62,10 +63,6 @@ impl Primitive for Softmax {
         bind(SoftmaxPullback, &[at.y(), t])
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| Sample::new(Softmax, [Draw::new(Domain::any, s)]);
         vec![of(&[4]), of(&[3, 3]), of(&[2, 1])]
@@ -80,6 +77,7 @@ impl Primitive for SoftmaxPullback {
     const NAME: &'static str = "softmax_pullback";
     const ROWWISE: bool = true;
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -103,10 +101,6 @@ impl Primitive for SoftmaxPullback {
         Uses::inputs([0, 1])
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| {
             Sample::new(SoftmaxPullback, [Draw::new(Domain::positive, s), Draw::new(Domain::any, s)])
@@ -122,6 +116,7 @@ pub(crate) struct LogSoftmax;
 impl Primitive for LogSoftmax {
     const NAME: &'static str = "log_softmax";
     const ROWWISE: bool = true;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -146,10 +141,6 @@ impl Primitive for LogSoftmax {
         Ok(t - row_sums(&(at.y().exp() * t)))
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| Sample::new(LogSoftmax, [Draw::new(Domain::any, s)]);
         vec![of(&[4]), of(&[3, 3])]
@@ -164,6 +155,7 @@ impl Primitive for LogSoftmaxPullback {
     const NAME: &'static str = "log_softmax_pullback";
     const ROWWISE: bool = true;
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         rows_of_floats(x)
@@ -185,10 +177,6 @@ impl Primitive for LogSoftmaxPullback {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         if needs[0] { Uses::inputs([0, 1]) } else { Uses::inputs([0]) }
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -11,6 +11,7 @@ pub(crate) struct Clamp {
 
 impl Primitive for Clamp {
     const NAME: &'static str = "clamp";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if self.low.is_nan() || self.high.is_nan() || self.low > self.high {
@@ -52,10 +53,6 @@ impl Primitive for Clamp {
         // The Jacobian is diagonal, so it is its own transpose.
         let t = t[0].as_ref().expect("a pushforward has at least one tangent");
         Ok(self.pullback(at, t).remove(0).expect("one input, one cotangent"))
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

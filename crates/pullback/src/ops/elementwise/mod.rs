@@ -153,6 +153,7 @@ macro_rules! rows {
         impl Primitive for $P {
             const NAME: &'static str = row::$P.name;
             const ARITY: Option<usize> = Some($P::ARGS.len());
+            const LEADING_BATCH: bool = true;
 
             fn infer(&self, x: &[Arg]) -> Result<Aval> {
                 same_type(x, &row::$P)
@@ -216,10 +217,6 @@ macro_rules! rows {
                     Partial::chain($d, t)
                 })),+];
                 Ok(terms.into_iter().flatten().reduce(|a, b| a + b).expect("a pushforward has at least one tangent"))
-            }
-
-            fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-                Some(Batched::bind_all(*self, x, n))
             }
 
             fn samples() -> Vec<Sample> {
@@ -344,6 +341,7 @@ pub(crate) struct StopGradient;
 impl Primitive for StopGradient {
     const NAME: &'static str = "stop_gradient";
     const VIEW: bool = true;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
@@ -378,10 +376,6 @@ impl Primitive for StopGradient {
         true
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         vec![Sample::new(StopGradient, [Draw::Index(5, [2, 3].into())])]
     }
@@ -394,6 +388,7 @@ pub(crate) struct Identity;
 impl Primitive for Identity {
     const NAME: &'static str = "identity";
     const VIEW: bool = true;
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         Ok(Aval { dtype: x[0].dtype, shape: x[0].shape.clone() })
@@ -427,10 +422,6 @@ impl Primitive for Identity {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -8,6 +8,7 @@ pub(crate) struct Det;
 
 impl Primitive for Det {
     const NAME: &'static str = "det";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, _) = square(&x[0])?;
@@ -30,10 +31,6 @@ impl Primitive for Det {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0])
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -80,6 +77,7 @@ impl Cofactor {
 
 impl Primitive for Cofactor {
     const NAME: &'static str = "cofactor";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -105,10 +103,6 @@ impl Primitive for Cofactor {
         Uses::inputs([0]).and(Uses::OUTPUT)
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |shift, s: &[usize]| Sample::new(Cofactor, [draw(shift, s)]);
         vec![of(0, &[3, 3]), of(1, &[2, 3, 3]), of(0, &[1, 1]), of(0, &[0, 0])]
@@ -121,6 +115,7 @@ pub(crate) struct Slogdet;
 
 impl Primitive for Slogdet {
     const NAME: &'static str = "slogdet";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, _) = square(&x[0])?;
@@ -144,10 +139,6 @@ impl Primitive for Slogdet {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::inputs([0])
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -17,6 +17,7 @@ fn along(a: &Tensor, t: &Tensor) -> Tensor {
 
 impl Primitive for MatrixExp {
     const NAME: &'static str = "matrix_exp";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -43,10 +44,6 @@ impl Primitive for MatrixExp {
 
     fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
         Ok(along(at.x(0), t[0].as_ref().expect("a pushforward has at least one tangent")))
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

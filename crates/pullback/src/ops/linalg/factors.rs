@@ -8,6 +8,7 @@ pub(crate) struct Cholesky;
 
 impl Primitive for Cholesky {
     const NAME: &'static str = "cholesky";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -40,10 +41,6 @@ impl Primitive for Cholesky {
         Uses::OUTPUT
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| Sample::new(Cholesky, [draw(0, s)]);
         vec![of(&[3, 3]), of(&[2, 2, 2]), of(&[4, 4]), of(&[1, 1]), of(&[0, 0])]
@@ -64,6 +61,7 @@ pub(crate) fn row_order(lu: &Tensor, n: usize) -> Tensor {
 
 impl Primitive for Lu {
     const NAME: &'static str = "lu";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, m, n) = matrix(&x[0])?;
@@ -116,10 +114,6 @@ impl Primitive for Lu {
         Uses::OUTPUT
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |shift, s: &[usize]| Sample::new(Lu, [draw(shift, s)]);
         vec![
@@ -158,6 +152,7 @@ impl Qr {
 
 impl Primitive for Qr {
     const NAME: &'static str = "qr";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, m, n) = matrix(&x[0])?;
@@ -190,10 +185,6 @@ impl Primitive for Qr {
 
     fn uses(&self, _: &[bool]) -> Uses {
         Uses::OUTPUT
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

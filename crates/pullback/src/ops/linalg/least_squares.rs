@@ -10,6 +10,7 @@ pub(crate) struct Pinv {
 
 impl Primitive for Pinv {
     const NAME: &'static str = "pinv";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, m, n) = matrix(&x[0])?;
@@ -39,10 +40,6 @@ impl Primitive for Pinv {
         Uses::inputs([0]).and(Uses::OUTPUT)
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |s: &[usize]| Sample::new(Pinv { rtol: 1e-6 }, [draw(0, s)]);
         vec![of(&[3, 3]), of(&[3, 2]), of(&[2, 2, 3]), of(&[0, 2])]
@@ -56,6 +53,7 @@ pub(crate) struct Lstsq;
 impl Primitive for Lstsq {
     const NAME: &'static str = "lstsq";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, m, n) = matrix(&x[0])?;
@@ -92,10 +90,6 @@ impl Primitive for Lstsq {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         if needs[0] { Uses::inputs([0, 1]).and(Uses::OUTPUT) } else { Uses::inputs([0]) }
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

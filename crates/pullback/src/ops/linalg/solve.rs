@@ -9,6 +9,7 @@ pub(crate) struct Solve;
 impl Primitive for Solve {
     const NAME: &'static str = "solve";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -48,10 +49,6 @@ impl Primitive for Solve {
         bind(Solve, &[at.x(0), &rhs])
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of =
             |shift, a: &[usize], b: &[usize]| Sample::new(Solve, [draw(shift, a), Draw::new(Domain::any, b)]);
@@ -73,6 +70,7 @@ pub(crate) struct Inv {
 
 impl Primitive for Inv {
     const NAME: &'static str = "inv";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -101,10 +99,6 @@ impl Primitive for Inv {
     fn pushforward(&self, at: &At, t: &[Option<Tensor>]) -> Result<Tensor> {
         let t = t[0].as_ref().expect("a pushforward has at least one tangent");
         Ok(-dot(at.y(), &dot(t, at.y())))
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

@@ -33,6 +33,7 @@ impl Eigh {
 
 impl Primitive for Eigh {
     const NAME: &'static str = "eigh";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -73,10 +74,6 @@ impl Primitive for Eigh {
         if self.vectors { Uses::OUTPUT } else { Uses::inputs([0]) }
     }
 
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |vectors, s: &[usize]| Sample::new(Eigh { vectors }, [draw(0, s)]);
         vec![
@@ -106,6 +103,7 @@ impl Svd {
 
 impl Primitive for Svd {
     const NAME: &'static str = "svd";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, m, n) = matrix(&x[0])?;
@@ -161,10 +159,6 @@ impl Primitive for Svd {
 
     fn uses(&self, _: &[bool]) -> Uses {
         if self.vectors { Uses::OUTPUT } else { Uses::inputs([0]) }
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {

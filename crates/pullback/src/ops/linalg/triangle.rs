@@ -33,6 +33,7 @@ pub(crate) fn identity(like: &Tensor, rows: usize, columns: usize) -> Tensor {
 
 impl Primitive for TriangularPart {
     const NAME: &'static str = "triangular_part";
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         if !x[0].dtype.is_float() {
@@ -60,10 +61,6 @@ impl Primitive for TriangularPart {
 
     fn linearity(&self) -> Linearity {
         Linearity::Linear
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
@@ -99,6 +96,7 @@ impl TriangularSolve {
 impl Primitive for TriangularSolve {
     const NAME: &'static str = "solve_triangular";
     const ARITY: Option<usize> = Some(2);
+    const LEADING_BATCH: bool = true;
 
     fn infer(&self, x: &[Arg]) -> Result<Aval> {
         let (batch, n) = square(&x[0])?;
@@ -127,10 +125,6 @@ impl Primitive for TriangularSolve {
 
     fn uses(&self, needs: &[bool]) -> Uses {
         if needs[0] { Uses::inputs([0]).and(Uses::OUTPUT) } else { Uses::inputs([0]) }
-    }
-
-    fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
-        Some(Batched::bind_all(*self, x, n))
     }
 
     fn samples() -> Vec<Sample> {
