@@ -43,6 +43,7 @@
 // The code that `#[derive(Tree)]` writes says `::pullback`, inside of this crate too.
 extern crate self as pullback;
 
+mod algebra;
 mod allocation;
 mod backend;
 pub mod check;

@@ -10,7 +10,18 @@ use std::path::{Path, PathBuf};
 const ROOMS: &[(&str, &[&str])] = &[
     (
         "ground",
-        &["allocation", "dtype", "error", "location", "replace", "schedule", "shape", "small", "temporary"],
+        &[
+            "algebra",
+            "allocation",
+            "dtype",
+            "error",
+            "location",
+            "replace",
+            "schedule",
+            "shape",
+            "small",
+            "temporary",
+        ],
     ),
     ("kernels", &["kernels"]),
     ("core", &["memory", "ops", "tape", "tensor"]),

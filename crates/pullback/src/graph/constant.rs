@@ -1,7 +1,7 @@
 //! What may be known of a constant of a graph: its value, where it is one that nothing is differentiated through.
 
 use super::{Graph, Ref};
-use crate::dtype::{DType, Scalar};
+use crate::dtype::Scalar;
 use crate::shape::Shape;
 use crate::tensor::{Data, Tensor};
 
@@ -33,17 +33,6 @@ impl Graph {
             _ => None,
         }
     }
-}
-
-/// Whether multiplying by a number only changes exponents, and so does dividing, as far as the range goes.
-pub(crate) fn is_power_of_two(c: f64) -> bool {
-    c.is_normal() && c.to_bits() & ((1 << 52) - 1) == 0
-}
-
-/// Whether a number is far from the ends of a type's range.
-pub(crate) fn is_moderate(c: f64, dtype: DType) -> bool {
-    let most: f64 = if dtype == DType::F16 { 1e4 } else { 1e30 };
-    (most.recip()..=most).contains(&c.abs())
 }
 
 /// The same repeated element in another shape.

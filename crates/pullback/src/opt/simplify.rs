@@ -1,37 +1,30 @@
 //! Algebra: operations that change nothing, or that another operation does at once.
 //!
-//! A rule is exact unless it asks for `fast_math`: the result has the same bits for all operands, infinities and zeros of either sign included
-//! (and is NaN where it was). So `x + 0` goes only where `x` cannot be -0, which the sum would turn into 0; `x * 0`, `x - x` and
-//! `x / x` stay, for what is not finite; and sums are not reordered.
+//! Rules are [exact](crate::algebra) unless they ask for `fast_math`, to which a sign of zero does not matter and everything is finite.
 
 use super::Options;
 use super::rewrite::{Rewrite, rewrite};
 use crate::DType;
-use crate::graph::constant::{is_moderate, is_power_of_two};
+use crate::algebra::{Arithmetic, Expressions, is_moderate, is_power_of_two, simpler};
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::Compare;
 use crate::ops::{
-    Abs, Add, Aval, Cast, Connective, Mul, Neg, Not, Op, Recip, Relation, Relu, Square, Sub, Sum, Where,
+    Abs, Add, Aval, Cast, Connective, Div, Mul, Neg, Not, Op, Recip, Relation, Relu, Square, Sub, Sum, Where,
 };
 
 pub(super) fn simplify(graph: &Graph, options: &Options) -> Graph {
     rewrite(graph, |w, step| rule(w, step, options))
 }
 
-/// Signs of zero do not matter for integers, which have one zero.
-fn loose(w: &Rewrite, a: Ref, options: &Options) -> bool {
-    options.fast_math || w.aval(a).dtype.is_int()
-}
-
 fn rule(w: &mut Rewrite, step: &Step, options: &Options) -> Option<Ref> {
     match (&step.op, &step.args[..]) {
         (Op::Identity(_), &[x]) => Some(x),
         (Op::StopGradient(_), &[x]) => (!options.differentiable || is_constant(x)).then_some(x),
-        (Op::Neg(_), &[x]) => negation(w, x, options),
-        (Op::Add(_), &[a, b]) => sum(w, a, b, options),
-        (Op::Sub(_), &[a, b]) => difference(w, a, b, options),
-        (Op::Mul(_), &[a, b]) => product(w, a, b, options),
-        (Op::Div(_), &[a, b]) => quotient(w, a, b, options),
+        (Op::Mul(_), &[a, b]) if a == b => Some(w.push(Square, &[a])),
+        (Op::Div(_), &[a, b]) if w.splat(a) == Some(1.0) && w.aval(a).dtype.is_float() => {
+            Some(w.push(Recip, &[b]))
+        }
+        (op, x) if let Some(op) = arithmetic(op) => simpler(&mut Pass { w, options }, op, x),
         (Op::Gate(_), &[a, b]) => gated(w, a, b, options),
         (Op::Maximum(_) | Op::Minimum(_), &[a, b]) if a == b => Some(a),
         (Op::Abs(_), &[x]) => {
@@ -45,6 +38,77 @@ fn rule(w: &mut Rewrite, step: &Step, options: &Options) -> Option<Ref> {
         (Op::Not(_), &[x]) => negated_truth(w, x),
         (Op::Logic(l), &[a, b]) => connected(w, l.connective, a, b),
         _ => None,
+    }
+}
+
+/// A graph that is being written anew, as expressions.
+struct Pass<'a> {
+    w: &'a mut Rewrite,
+    options: &'a Options,
+}
+
+fn arithmetic(op: &Op) -> Option<Arithmetic> {
+    Some(match op {
+        Op::Neg(_) => Arithmetic::Neg,
+        Op::Add(_) => Arithmetic::Add,
+        Op::Sub(_) => Arithmetic::Sub,
+        Op::Mul(_) => Arithmetic::Mul,
+        Op::Div(_) => Arithmetic::Div,
+        _ => return None,
+    })
+}
+
+impl Expressions for Pass<'_> {
+    type Value = Ref;
+
+    fn is_same(&self, a: Ref, b: Ref) -> bool {
+        a == b
+    }
+
+    fn dtype(&self, x: Ref) -> DType {
+        self.w.aval(x).dtype
+    }
+
+    fn number(&self, x: Ref) -> Option<f64> {
+        self.w.splat(x)
+    }
+
+    fn operands(&self, x: Ref, op: Arithmetic) -> Option<[Ref; 2]> {
+        let step = self.w.step(x).filter(|s| arithmetic(&s.op) == Some(op))?;
+        Some([step.args[0], step.args[step.args.len() - 1]])
+    }
+
+    fn constant(&mut self, number: f64, like: Ref) -> Ref {
+        self.w.number(number, &self.w.aval(like))
+    }
+
+    fn apply(&mut self, op: Arithmetic, x: &[Ref]) -> Ref {
+        match op {
+            Arithmetic::Neg => self.w.push(Neg, x),
+            Arithmetic::Add => self.w.push(Add, x),
+            Arithmetic::Sub => self.w.push(Sub, x),
+            Arithmetic::Mul => self.w.push(Mul, x),
+            Arithmetic::Div => self.w.push(Div, x),
+        }
+    }
+
+    /// Integers have one zero.
+    fn ignores_sign_of_zero(&self, x: Ref) -> bool {
+        self.options.fast_math || self.dtype(x).is_int()
+    }
+
+    fn is_never_negative_zero(&self, x: Ref) -> bool {
+        never_negative_zero(self.w, x, 8)
+    }
+
+    fn is_taken_for_finite(&self, x: Ref) -> bool {
+        self.options.fast_math || self.dtype(x).is_int()
+    }
+
+    /// A product with a power of two that is not less than one is exact unless it overflows, so that two in a row are as one.
+    fn merges(&self, c: f64, d: f64, x: Ref) -> bool {
+        let grows = |c: f64| is_power_of_two(c) && c.abs() >= 1.0;
+        (self.options.fast_math || grows(c) && grows(d)) && is_moderate(c * d, self.dtype(x))
     }
 }
 
@@ -65,124 +129,11 @@ fn even(w: &Rewrite, x: Ref) -> Option<Ref> {
     w.operand(x, is_neg)
 }
 
-/// The two operands of a product with a number, the number last.
-fn scaled(w: &Rewrite, at: Ref) -> Option<(Ref, f64)> {
-    let step = w.step(at).filter(|s| matches!(s.op, Op::Mul(_)))?;
-    let (a, b) = (step.args[0], step.args[1]);
-    w.splat(b).map(|c| (a, c)).or_else(|| w.splat(a).map(|c| (b, c)))
-}
-
-fn negation(w: &mut Rewrite, x: Ref, options: &Options) -> Option<Ref> {
-    if let Some(inner) = w.operand(x, is_neg) {
-        return Some(inner);
-    }
-    let like = w.aval(x);
-    if let Some((a, c)) = scaled(w, x).filter(|_| like.dtype.is_float()) {
-        let c = w.number(-c, &like);
-        return Some(w.push(Mul, &[a, c]));
-    }
-    // -(a - b) is b - a but for the sign of zero.
-    let step = w.step(x).filter(|s| matches!(s.op, Op::Sub(_)) && loose(w, x, options))?;
-    let (a, b) = (step.args[0], step.args[1]);
-    Some(w.push(Sub, &[b, a]))
-}
-
-fn sum(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
-    for (a, b) in [(a, b), (b, a)] {
-        let zero = w.splat(b).filter(|&v| v == 0.0);
-        if zero.is_some_and(|v| v.is_sign_negative() || loose(w, a, options) || never_negative_zero(w, a, 8))
-        {
-            return Some(a);
-        }
-    }
-    for (a, b) in [(a, b), (b, a)] {
-        if let Some(b) = w.operand(b, is_neg) {
-            return Some(w.push(Sub, &[a, b]));
-        }
-    }
-    // A complex product with 2 would make NaN of infinities.
-    if a == b && !w.aval(a).dtype.is_complex() {
-        let two = w.number(2.0, &w.aval(a));
-        return Some(w.push(Mul, &[a, two]));
-    }
-    None
-}
-
 /// The sum of `-x` is 0 minus the sum of `x`: rounding does not see signs, and a sum of zeros is not -0.
 fn sum_of_negated(w: &mut Rewrite, sum: &Sum, x: Ref, like: &Aval) -> Option<Ref> {
     let inner = w.operand(x, is_neg).filter(|_| w.single(x))?;
     let (zero, sum) = (w.number(0.0, like), w.push(sum.clone(), &[inner]));
     Some(w.push(Sub, &[zero, sum]))
-}
-
-fn difference(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
-    if let Some(zero) = w.splat(b).filter(|&v| v == 0.0)
-        && (zero.is_sign_positive() || loose(w, a, options) || never_negative_zero(w, a, 8))
-    {
-        return Some(a);
-    }
-    if let Some(zero) = w.splat(a).filter(|&v| v == 0.0)
-        && (zero.is_sign_negative() || loose(w, b, options))
-    {
-        return Some(w.push(Neg, &[b]));
-    }
-    if let Some(b) = w.operand(b, is_neg) {
-        return Some(w.push(Add, &[a, b]));
-    }
-    (a == b && loose(w, a, options)).then(|| w.number(0.0, &w.aval(a)))
-}
-
-fn product(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
-    let like = w.aval(a);
-    for (a, b) in [(a, b), (b, a)] {
-        match w.splat(b) {
-            Some(1.0) => return Some(a),
-            Some(-1.0) => return Some(w.push(Neg, &[a])),
-            Some(0.0) if loose(w, a, options) => return Some(b),
-            _ => {}
-        }
-    }
-    for (a, b) in [(a, b), (b, a)] {
-        let (Some(c), true) = (w.splat(b), like.dtype.is_float()) else { continue };
-        if let Some(a) = w.operand(a, is_neg) {
-            let c = w.number(-c, &like);
-            return Some(w.push(Mul, &[a, c]));
-        }
-        if let Some((a, d)) = scaled(w, a)
-            && (options.fast_math || (grows(c) && grows(d)))
-            && is_moderate(c * d, like.dtype)
-        {
-            let c = w.number(c * d, &like);
-            return Some(w.push(Mul, &[a, c]));
-        }
-    }
-    if a == b {
-        return Some(w.push(Square, &[a]));
-    }
-    let (a, b) = (w.operand(a, is_neg)?, w.operand(b, is_neg)?);
-    Some(w.push(Mul, &[a, b]))
-}
-
-/// Powers of two that are not less than one. A product with one is exact unless it overflows, so that two in a row are as one.
-fn grows(c: f64) -> bool {
-    is_power_of_two(c) && c.abs() >= 1.0
-}
-
-fn quotient(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
-    let float = w.aval(a).dtype.is_float();
-    match w.splat(b) {
-        Some(1.0) => return Some(a),
-        Some(-1.0) if float => return Some(w.push(Neg, &[a])),
-        _ => {}
-    }
-    if float && w.splat(a) == Some(1.0) {
-        return Some(w.push(Recip, &[b]));
-    }
-    if a == b && options.fast_math && float {
-        return Some(w.number(1.0, &w.aval(a)));
-    }
-    let (a, b) = (w.operand(a, is_neg)?, w.operand(b, is_neg)?);
-    float.then(|| w.push(crate::ops::Div, &[a, b]))
 }
 
 /// The chain rule's product: a zero on either side wins, and keeps its sign.

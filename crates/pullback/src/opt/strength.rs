@@ -1,17 +1,17 @@
 //! Strength reduction: divisions and powers as cheaper operations.
 //!
-//! A division by a power of two is exact as a product. Everything else is rounded differently, and asks for `fast_math`: division by another
-//! number, by a root, by a repeated value, and powers as products, each within a few units in the last place.
+//! All but trivial powers asks for `fast_math`, for it is rounded differently: division by a number, by a root, by a repeated value, and powers
+//! as products, each within a few units in the last place. (A division by a power of two is exact as a product: that is [algebra](crate::algebra).)
 
 use super::Options;
 use super::rewrite::{Rewrite, rewrite};
-use crate::graph::constant::{is_moderate, is_power_of_two};
+use crate::algebra::is_moderate;
 use crate::graph::{Graph, Ref, Step};
 use crate::ops::{Broadcast, Mul, Op, Recip, Rsqrt, Sqrt, Square};
 
 pub(super) fn strength(graph: &Graph, options: &Options) -> Graph {
     rewrite(graph, |w, step| match (&step.op, &step.args[..]) {
-        (Op::Div(_), &[a, b]) if step.avals[0].dtype.is_float() => quotient(w, a, b, options),
+        (Op::Div(_), &[a, b]) if options.fast_math && step.avals[0].dtype.is_float() => quotient(w, a, b),
         (Op::Pow(_), &[a, b]) => power(w, step, a, w.splat(b)?, options),
         (Op::Recip(_), &[x]) if options.fast_math => {
             let x = w.operand(x, |op| matches!(op, Op::Sqrt(_)))?;
@@ -21,18 +21,13 @@ pub(super) fn strength(graph: &Graph, options: &Options) -> Graph {
     })
 }
 
-fn quotient(w: &mut Rewrite, a: Ref, b: Ref, options: &Options) -> Option<Ref> {
+fn quotient(w: &mut Rewrite, a: Ref, b: Ref) -> Option<Ref> {
     let like = w.aval(b);
     if let Some(c) = w.splat(b) {
-        let near = is_power_of_two(c) || options.fast_math;
-        if near && is_moderate(c, like.dtype) {
+        return is_moderate(c, like.dtype).then(|| {
             let inverse = w.number(1.0 / c, &like);
-            return Some(w.push(Mul, &[a, inverse]));
-        }
-        return None;
-    }
-    if !options.fast_math {
-        return None;
+            w.push(Mul, &[a, inverse])
+        });
     }
     let step = w.step(b).filter(|_| w.single(b))?;
     let (op, x) = (step.op.clone(), step.args[0]);

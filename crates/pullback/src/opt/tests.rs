@@ -237,7 +237,7 @@ fn casts_through_a_wider_type() {
 #[test]
 fn division_by_a_power_of_two_is_a_product() {
     check(
-        "strength",
+        "simplify",
         X,
         &["c0 = constant 8.0 : f64[3]", "%0 = div(x0, c0) : f64[3]", "return %0"],
         &["c0 = constant 0.125 : f64[3]", "%0 = mul(x0, c0) : f64[3]", "return %0"],

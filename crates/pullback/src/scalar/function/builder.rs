@@ -2,6 +2,8 @@
 
 use super::graph::{Comparison, Graph, Guard, Node, Op};
 use super::symbol::Symbol;
+use crate::algebra::{Arithmetic, Expressions, is_power_of_two, simpler};
+use crate::dtype::DType;
 use std::collections::HashMap;
 use std::panic::Location;
 
@@ -157,8 +159,7 @@ impl Builder {
 
     /// The result of an operation, whose value at the point of recording is known.
     ///
-    /// The rewritings keep every value to the last bit, but for the sign of a zero: `x + 0`, `x * 1`, negations moved
-    /// outward where an addition can take them in, doublings and other powers of two gathered.
+    /// What is done instead gives the same value to the last bit, but for the sign of a zero.
     pub fn emit(&mut self, op: Op, x: &[Symbol], value: f64) -> Symbol {
         if x.iter().all(|x| x.node().is_none()) {
             return Symbol::fixed(value);
@@ -177,88 +178,28 @@ impl Builder {
         self.append(Node { op, args }, value)
     }
 
-    /// `x * k` for a power of two `k`: if `x` is a product with a constant, the two constants become one without rounding.
-    fn scaled(&mut self, x: Symbol, k: f64, value: f64) -> Option<Symbol> {
-        let Node { op: Op::Mul, args: [a, b, _] } = self.definition(x)? else { return None };
-        let (a, b) = (self.symbol(a), self.symbol(b));
-        let (factor, other) = if a.node().is_none() { (a, b) } else { (b, a) };
-        let product = factor.at_recording() * k;
-        let exact = factor.node().is_none() && product.is_normal();
-        exact.then(|| self.emit(Op::Mul, &[other, Symbol::fixed(product)], value))
+    /// A product or quotient of negated factors: its sign comes last, where a sum may take it up.
+    fn with_sign_last(&mut self, op: Op, a: Symbol, b: Symbol, value: f64) -> Option<Symbol> {
+        match (self.negated(a), self.negated(b)) {
+            (None, None) => None,
+            (Some(a), Some(b)) => Some(self.emit(op, &[a, b], value)),
+            (first, second) => {
+                let product = self.emit(op, &[first.unwrap_or(a), second.unwrap_or(b)], -value);
+                Some(self.emit(Op::Neg, &[product], value))
+            }
+        }
     }
 
     fn simplify(&mut self, op: Op, x: &[Symbol], value: f64) -> Option<Symbol> {
         let constant = |x: Symbol| x.node().is_none().then(|| x.at_recording());
+        if let Some(op) = arithmetic(op)
+            && let Some(result) = simpler(self, op, x)
+        {
+            return Some(result);
+        }
         match (op, x) {
-            (Op::Neg, &[x]) => match self.definition(x)? {
-                Node { op: Op::Neg, args } => Some(self.symbol(args[0])),
-                Node { op: Op::Sub, args } => {
-                    Some(self.emit(Op::Sub, &[self.symbol(args[1]), self.symbol(args[0])], value))
-                }
-                _ => None,
-            },
-            (Op::Add, &[a, b]) => match (constant(a), constant(b)) {
-                (Some(0.0), _) => Some(b),
-                (_, Some(0.0)) => Some(a),
-                _ if same(a, b) => Some(self.emit(Op::Mul, &[a, Symbol::fixed(2.0)], value)),
-                _ => {
-                    if let (Some(a), Some(b)) = (self.negated(a), self.negated(b)) {
-                        let sum = self.emit(Op::Add, &[a, b], -value);
-                        return Some(self.emit(Op::Neg, &[sum], value));
-                    }
-                    if let Some(b) = self.negated(b) {
-                        return Some(self.emit(Op::Sub, &[a, b], value));
-                    }
-                    let a = self.negated(a)?;
-                    Some(self.emit(Op::Sub, &[b, a], value))
-                }
-            },
-            (Op::Sub, &[a, b]) => match (constant(a), constant(b)) {
-                (Some(0.0), _) => Some(self.emit(Op::Neg, &[b], value)),
-                (_, Some(0.0)) => Some(a),
-                _ => {
-                    if let Some(b) = self.negated(b) {
-                        return Some(self.emit(Op::Add, &[a, b], value));
-                    }
-                    let a = self.negated(a)?;
-                    let sum = self.emit(Op::Add, &[a, b], -value);
-                    Some(self.emit(Op::Neg, &[sum], value))
-                }
-            },
-            (Op::Mul, &[a, b]) => match (constant(a), constant(b)) {
-                (Some(1.0), _) => Some(b),
-                (_, Some(1.0)) => Some(a),
-                (Some(-1.0), _) => Some(self.emit(Op::Neg, &[b], value)),
-                (_, Some(-1.0)) => Some(self.emit(Op::Neg, &[a], value)),
-                (first, second) => {
-                    if let Some(k) = first.or(second).filter(|&k| is_power_of_two(k))
-                        && let Some(product) = self.scaled(if first.is_some() { b } else { a }, k, value)
-                    {
-                        return Some(product);
-                    }
-                    let (a, b) = match (self.negated(a), self.negated(b)) {
-                        (Some(a), Some(b)) => return Some(self.emit(Op::Mul, &[a, b], value)),
-                        (Some(a), None) => (a, b),
-                        (None, Some(b)) => (a, b),
-                        (None, None) => return None,
-                    };
-                    let product = self.emit(Op::Mul, &[a, b], -value);
-                    Some(self.emit(Op::Neg, &[product], value))
-                }
-            },
-            (Op::Div, &[a, b]) => match (constant(a), constant(b)) {
-                (_, Some(1.0)) => Some(a),
-                // Dividing by a power of two is multiplying by its reciprocal.
-                (_, Some(k)) if is_power_of_two(k) => {
-                    Some(self.emit(Op::Mul, &[a, Symbol::fixed(k.recip())], value))
-                }
-                (Some(1.0), _) => Some(self.emit(Op::Recip, &[b], value)),
-                _ => {
-                    let a = self.negated(a)?;
-                    let quotient = self.emit(Op::Div, &[a, b], -value);
-                    Some(self.emit(Op::Neg, &[quotient], value))
-                }
-            },
+            (Op::Div, &[a, b]) if constant(a) == Some(1.0) => Some(self.emit(Op::Recip, &[b], value)),
+            (Op::Mul | Op::Div, &[a, b]) => self.with_sign_last(op, a, b, value),
             (Op::Gate, &[a, b]) => match (constant(a), constant(b)) {
                 (Some(0.0), _) | (_, Some(0.0)) => Some(Symbol::fixed(0.0)),
                 (Some(k), _) | (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
@@ -268,15 +209,7 @@ impl Builder {
                 (Some(0.0), _) | (_, Some(0.0)) => Some(Symbol::fixed(0.0)),
                 (Some(k), _) | (_, Some(k)) if k.is_finite() => Some(self.emit(Op::Mul, &[a, b], value)),
                 _ if same(a, b) => Some(self.emit(Op::Mul, &[a, b], value)),
-                _ => match (self.negated(a), self.negated(b)) {
-                    (Some(a), Some(b)) => Some(self.emit(Op::Chain, &[a, b], value)),
-                    (None, None) => None,
-                    (first, second) => {
-                        let product =
-                            self.emit(Op::Chain, &[first.unwrap_or(a), second.unwrap_or(b)], -value);
-                        Some(self.emit(Op::Neg, &[product], value))
-                    }
-                },
+                _ => self.with_sign_last(op, a, b, value),
             },
             (Op::Square, &[x]) => Some(self.emit(Op::Mul, &[x, x], value)),
             (Op::Select, &[mask, a, b]) => match constant(mask) {
@@ -288,9 +221,62 @@ impl Builder {
     }
 }
 
-/// Whether multiplying and dividing by `k` only changes exponents.
-fn is_power_of_two(k: f64) -> bool {
-    k.is_normal() && k.recip().is_normal() && k.to_bits() << 12 == 0
+fn arithmetic(op: Op) -> Option<Arithmetic> {
+    Some(match op {
+        Op::Neg => Arithmetic::Neg,
+        Op::Add => Arithmetic::Add,
+        Op::Sub => Arithmetic::Sub,
+        Op::Mul => Arithmetic::Mul,
+        Op::Div => Arithmetic::Div,
+        _ => return None,
+    })
+}
+
+/// Recorded functions do not keep the sign of a zero.
+impl Expressions for Builder {
+    type Value = Symbol;
+
+    fn is_same(&self, a: Symbol, b: Symbol) -> bool {
+        same(a, b)
+    }
+
+    fn dtype(&self, _: Symbol) -> DType {
+        DType::F64
+    }
+
+    fn number(&self, x: Symbol) -> Option<f64> {
+        x.node().is_none().then(|| x.at_recording())
+    }
+
+    fn operands(&self, x: Symbol, op: Arithmetic) -> Option<[Symbol; 2]> {
+        let node = self.definition(x).filter(|n| arithmetic(n.op) == Some(op))?;
+        let reads = node.reads();
+        Some([self.symbol(reads[0]), self.symbol(reads[reads.len() - 1])])
+    }
+
+    fn constant(&mut self, number: f64, _: Symbol) -> Symbol {
+        Symbol::fixed(number)
+    }
+
+    fn apply(&mut self, op: Arithmetic, x: &[Symbol]) -> Symbol {
+        let (a, b) = (x[0].at_recording(), x[x.len() - 1].at_recording());
+        match op {
+            Arithmetic::Neg => self.emit(Op::Neg, x, -a),
+            Arithmetic::Add => self.emit(Op::Add, x, a + b),
+            Arithmetic::Sub => self.emit(Op::Sub, x, a - b),
+            Arithmetic::Mul => self.emit(Op::Mul, x, a * b),
+            Arithmetic::Div => self.emit(Op::Div, x, a / b),
+        }
+    }
+
+    fn ignores_sign_of_zero(&self, _: Symbol) -> bool {
+        true
+    }
+
+    /// A power of two only changes exponents.
+    fn merges(&self, c: f64, d: f64, _: Symbol) -> bool {
+        (is_power_of_two(c) || is_power_of_two(d)) && (c * d).is_normal()
+    }
 }
 
 /// Whether two symbols are the same node or constant.

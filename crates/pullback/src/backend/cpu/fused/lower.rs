@@ -8,7 +8,7 @@ use super::Real;
 use super::function::Function;
 use super::space::{Extent, Space};
 use crate::DType;
-use crate::graph::constant::{is_moderate, is_power_of_two};
+use crate::algebra::{Arithmetic, Expressions, simpler};
 use crate::graph::operands::repeated;
 use crate::graph::operands::{Exact, Operands, Shift, View};
 use crate::graph::{Graph, Ref};
@@ -183,13 +183,6 @@ impl<F: Real> Values<F> {
         self.nodes[x].1
     }
 
-    fn number(&self, x: Id) -> Option<f64> {
-        match self.nodes[x].0 {
-            Node::Number(v) => Some(v.get()),
-            _ => None,
-        }
-    }
-
     pub fn number_of(&mut self, number: f64) -> Id {
         self.push(Node::Number(Exact::new(number)), Extent::One)
     }
@@ -322,53 +315,35 @@ impl<F: Real> Values<F> {
         if known.len() == x.len() {
             return Some(self.number_of(f.fold(&known).into()));
         }
-        let (a, b) = (x[0], *x.get(1).unwrap_or(&NONE));
-        let number = |x: Id| if x == NONE { None } else { self.number(x) };
-        let negated = |x: Id| match self.nodes.get(x) {
-            Some((Node::Map(Neg, [inner, ..]), _)) => Some(*inner),
+        if let Some(op) = arithmetic(f)
+            && let Some(simpler) = simpler(self, op, x)
+        {
+            return Some(simpler);
+        }
+        let negated = |x: Id| self.operands(x, Arithmetic::Neg).map(|[x, _]| x);
+        match (f, x) {
+            (Square, &[x]) => Some(self.map(Mul, &[x, x])),
+            (Mul | Add, &[a, b]) if self.number(a).is_some() => Some(self.map(f, &[b, a])),
+            (Mul, &[a, b]) => match (negated(a), negated(b)) {
+                (None, None) => None,
+                (first, second) => Some(self.map(NegMul, &[first.unwrap_or(a), second.unwrap_or(b)])),
+            },
+            (Gate, &[a, b]) => match (self.number(a), self.number(b)) {
+                (Some(0.0), _) => Some(a),
+                (Some(c), _) | (_, Some(c)) if c.is_finite() && c != 0.0 => Some(self.map(Mul, x)),
+                // The sign of a product comes last, where a sum may take it up.
+                _ => {
+                    let (a, b) = match (negated(a), negated(b)) {
+                        (None, None) => return None,
+                        (Some(a), _) => (a, b),
+                        (None, Some(b)) => (a, b),
+                    };
+                    let product = self.map(Gate, &[a, b]);
+                    Some(self.map(Neg, &[product]))
+                }
+            },
             _ => None,
-        };
-        Some(match (f, number(a), number(b), negated(a), negated(b)) {
-            (Gate, Some(0.0), ..) => a,
-            (Gate, Some(c), ..) | (Gate, _, Some(c), ..) if c.is_finite() && c != 0.0 => self.map(Mul, x),
-            (Mul | Div, _, Some(1.0), ..) => a,
-            (Mul, _, Some(-1.0), ..) => self.map(Neg, &[a]),
-            (Mul | Add, Some(_), None, ..) => self.map(f, &[b, a]),
-            (Div, _, Some(c), ..) if is_power_of_two(c) && is_moderate(c, DType::F32) => {
-                let inverse = self.number_of(1.0 / c);
-                self.map(Mul, &[a, inverse])
-            }
-            (Neg, .., Some(a), _) => a,
-            // The sign of a product comes last, where a sum may take it up.
-            (Gate, .., Some(a), _) => {
-                let product = self.map(Gate, &[a, b]);
-                self.map(Neg, &[product])
-            }
-            (Gate, .., Some(b)) => {
-                let product = self.map(Gate, &[a, b]);
-                self.map(Neg, &[product])
-            }
-            (Sub, .., Some(x), _) if x == b => {
-                let twice = self.number_of(-2.0);
-                self.map(Mul, &[x, twice])
-            }
-            (Add, ..) if a == b => {
-                let twice = self.number_of(2.0);
-                self.map(Mul, &[a, twice])
-            }
-            (Add, .., Some(a), None) => self.map(Sub, &[b, a]),
-            (Add, .., Some(b)) => self.map(Sub, &[a, b]),
-            (Sub, .., Some(b)) => self.map(Add, &[a, b]),
-            (Mul | Div, .., Some(a), Some(b)) => self.map(f, &[a, b]),
-            (Mul, _, Some(c), Some(a), _) => {
-                let c = self.number_of(-c);
-                self.map(Mul, &[a, c])
-            }
-            (Mul, .., Some(a), _) => self.map(NegMul, &[a, b]),
-            (Mul, .., Some(b)) => self.map(NegMul, &[a, b]),
-            (Square, ..) => self.map(Mul, &[a, a]),
-            _ => return None,
-        })
+        }
     }
 
     /// How often each value is used.
@@ -431,6 +406,68 @@ impl<F: Real> Values<F> {
         }
         out.sinks.iter_mut().for_each(|s| s.value = place[s.value]);
         out
+    }
+}
+
+fn arithmetic(f: Function) -> Option<Arithmetic> {
+    Some(match f {
+        Function::Neg => Arithmetic::Neg,
+        Function::Add => Arithmetic::Add,
+        Function::Sub => Arithmetic::Sub,
+        Function::Mul => Arithmetic::Mul,
+        Function::Div => Arithmetic::Div,
+        _ => return None,
+    })
+}
+
+impl<F: Real> Expressions for Values<F> {
+    type Value = Id;
+
+    fn is_same(&self, a: Id, b: Id) -> bool {
+        a == b
+    }
+
+    /// Groups compute in f32 or f64; what is moderate in one is in the other.
+    fn dtype(&self, _: Id) -> DType {
+        DType::F32
+    }
+
+    fn number(&self, x: Id) -> Option<f64> {
+        match self.nodes[x].0 {
+            Node::Number(v) => Some(v.get()),
+            _ => None,
+        }
+    }
+
+    fn operands(&self, x: Id, op: Arithmetic) -> Option<[Id; 2]> {
+        match self.nodes[x].0 {
+            Node::Map(f, [a, b, _]) if arithmetic(f) == Some(op) => Some([a, if b == NONE { a } else { b }]),
+            _ => None,
+        }
+    }
+
+    fn constant(&mut self, number: f64, _: Id) -> Id {
+        self.number_of(F::from_f64(number).into())
+    }
+
+    fn apply(&mut self, op: Arithmetic, x: &[Id]) -> Id {
+        let f = match op {
+            Arithmetic::Neg => Function::Neg,
+            Arithmetic::Add => Function::Add,
+            Arithmetic::Sub => Function::Sub,
+            Arithmetic::Mul => Function::Mul,
+            Arithmetic::Div => Function::Div,
+        };
+        self.map(f, x)
+    }
+
+    fn ignores_sign_of_zero(&self, _: Id) -> bool {
+        false
+    }
+
+    /// The passes over the graph have done that.
+    fn merges(&self, _: f64, _: f64, _: Id) -> bool {
+        false
     }
 }
 
