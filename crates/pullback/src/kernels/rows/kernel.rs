@@ -80,12 +80,12 @@ fn sum_block<W: RowMath>(x: &[W]) -> W {
     for (lane, &x) in lanes.iter_mut().zip(tail) {
         *lane = *lane + x;
     }
-    fold_lanes(lanes)
+    fold_lanes(&mut lanes)
 }
 
 /// The sum of all lanes.
 #[inline(always)]
-pub(super) fn fold_lanes<W: RowMath>(mut lanes: [W; LANES]) -> W {
+pub(super) fn fold_lanes<W: RowMath>(lanes: &mut [W; LANES]) -> W {
     let mut width = LANES / 2;
     while width > 0 {
         for l in 0..width {

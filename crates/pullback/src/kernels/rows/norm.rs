@@ -47,7 +47,7 @@ vectorised! {
             let d = x - centre;
             *lane = *lane + d * d;
         }
-        fold_lanes(lanes)
+        fold_lanes(&mut lanes)
     }
 }
 
@@ -88,7 +88,7 @@ vectorised! {
             sums[i - whole] = sums[i - whole] + h;
             products[i - whole] = products[i - whole] + h * ((x[i] - of.centre) * of.factor);
         }
-        (fold_lanes(sums), fold_lanes(products))
+        (fold_lanes(&mut sums), fold_lanes(&mut products))
     }
 }
 
