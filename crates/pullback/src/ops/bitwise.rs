@@ -57,14 +57,6 @@ impl Primitive for Bitwise {
         matches!(self.operation, BitOperation::And | BitOperation::Or | BitOperation::Xor)
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("an integer carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         use BitOperation::*;
         let of = |operation, s: &[usize]| {

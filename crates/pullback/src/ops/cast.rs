@@ -71,10 +71,6 @@ impl Primitive for Cast {
         smallvec![Some(if real { g.real() } else { g.clone() }.cast(at.dtype(0)))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }

@@ -70,14 +70,6 @@ impl Primitive for Compare {
         matches!(self.relation, Relation::Eq | Relation::Ne)
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a truth value carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         let draw = || Draw::new(Domain::any, &[2, 3]);
         vec![

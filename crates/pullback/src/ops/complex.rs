@@ -55,10 +55,6 @@ impl Primitive for MakeComplex {
         smallvec![at.needs(0).then(|| g.real()), at.needs(1).then(|| g.imag())]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -158,10 +154,6 @@ impl Primitive for Conj {
     /// `conj(g)`.
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.conj())]
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn linearity(&self) -> Linearity {

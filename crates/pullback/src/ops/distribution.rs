@@ -134,10 +134,6 @@ impl Primitive for Poisson {
         smallvec![None, None]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |keys: &[usize], shape: &[usize]| {
             Sample::new(Poisson, [key(keys), Draw::new(Domain::positive, shape)])

@@ -60,10 +60,6 @@ impl Primitive for Fft {
         smallvec![Some(bind(back, &[g]).expect("shapes were checked by the forward pass"))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -153,10 +149,6 @@ impl Primitive for Rfft {
         )]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -212,10 +204,6 @@ impl Primitive for Irfft {
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
         let back = bind(Rfft { scale: self.scale }, &[g]).expect("shapes were checked by the forward pass");
         smallvec![Some(weigh_pairs(&back, self.n, 2.0))]
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn linearity(&self) -> Linearity {

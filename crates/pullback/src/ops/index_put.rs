@@ -280,14 +280,6 @@ impl Primitive for FlatIndex {
             .map_err(|(axis, e)| out_of_range(e, self.shape[axis]))
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |shape: &[usize], index: &[usize]| {
             // Below the shortest, so that they are inside in any order.
@@ -321,14 +313,6 @@ impl Primitive for Earlier {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         let row = x[0].shape[x[0].shape.len() - 1];
         put::earlier(&contiguous::<i64>(&x[0]), row, self.n, out.fill()).map_err(|e| out_of_range(e, self.n))
-    }
-
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn samples() -> Vec<Sample> {

@@ -44,10 +44,6 @@ impl Primitive for Reshape {
         smallvec![Some(g.reshape_to(at.shape(0)))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -159,10 +155,6 @@ impl Primitive for Permute {
         smallvec![Some(g.permuted(inverse))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -229,10 +221,6 @@ impl Primitive for Broadcast {
         let axes: Axes = (0..self.to.len()).filter(repeated).collect();
         let summed = if axes.is_empty() { g.clone() } else { g.summed(axes) };
         smallvec![Some(summed.reshape_to(x))]
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn linearity(&self) -> Linearity {
@@ -334,10 +322,6 @@ impl Primitive for Concat {
             at.needs(k).then(|| g.narrowed(self.axis, start - n, n))
         };
         (0..at.arity()).map(&mut part).collect()
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn linearity(&self) -> Linearity {

@@ -55,14 +55,6 @@ impl Primitive for Logic {
         true
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a truth value carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         let draw = || Draw::Mask([2, 3].into());
         vec![Sample::new(Logic { connective: Connective::Xor }, [draw(), draw()])]
@@ -88,14 +80,6 @@ impl Primitive for Not {
 
     fn elementwise(&self) -> bool {
         true
-    }
-
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a truth value carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn samples() -> Vec<Sample> {

@@ -182,11 +182,16 @@ pub(crate) trait Primitive: Clone + PartialEq + std::fmt::Debug + Into<Op> {
         None
     }
 
-    /// Cotangents of the inputs from that of the output, in differentiable operations only, and linear in `g`.
-    fn pullback(&self, at: &At, g: &Tensor) -> Cotangents;
+    /// Cotangents of the inputs from that of the output, in differentiable operations only, and linear in `g`. Positions and truth values carry
+    /// none: operations that give them have no pullback.
+    fn pullback(&self, _at: &At, _g: &Tensor) -> Cotangents {
+        unreachable!("a result of {} carries no cotangent", Self::NAME)
+    }
 
     /// The primal values that the pullback reads when the cotangents of `needs` are wanted.
-    fn uses(&self, needs: &[bool]) -> Uses;
+    fn uses(&self, _needs: &[bool]) -> Uses {
+        Uses::NOTHING
+    }
 
     fn linearity(&self) -> Linearity {
         Linearity::Nonlinear

@@ -34,14 +34,6 @@ impl Primitive for ArgSort {
         y.iter().product::<usize>() as u64 * n.ilog2() as u64
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         Some(Batched::bind_all(ArgSort { axis: self.axis + 1, ..*self }, x, n))
     }
@@ -96,14 +88,6 @@ impl Primitive for TopK {
         Ok(())
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         Some(Batched::bind_all(TopK { axis: self.axis + 1, ..*self }, x, n))
     }
@@ -151,14 +135,6 @@ impl Primitive for SearchSorted {
     fn eval(&self, x: &[Value], out: &mut Output) -> Result<()> {
         with_real!(x[0].dtype, T => order::search::<T>(x[0].view(), x[1].view(), self.right, out.fill()));
         Ok(())
-    }
-
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn samples() -> Vec<Sample> {

@@ -69,13 +69,14 @@ fn comments() -> BTreeMap<String, (String, String)> {
             let Some(rest) = line.trim().strip_prefix("pub(crate) struct ") else { continue };
             let name: String = rest.chars().take_while(|c| c.is_alphanumeric()).collect();
             // Rules that several operations share stand in a macro or a generic impl of the same file.
-            let own = line_of(0, &format!("impl Primitive for {name} {{")).unwrap_or(0);
-            let rule =
-                |k: usize| match lines[k + 1].contains("unreachable!") || lines[k + 1].contains("![None") {
-                    true => "none".to_string(),
-                    false => comment_before(&lines, k),
-                };
-            let rule = line_of(own, "fn pullback(").map(rule).unwrap_or_default();
+            let own = line_of(0, &format!("impl Primitive for {name} {{"));
+            let end = own.and_then(|own| (own..lines.len()).find(|&k| lines[k] == "}"));
+            let rule = line_of(own.unwrap_or(0), "fn pullback(").filter(|&k| end.is_none_or(|end| k < end));
+            let rule = match rule {
+                Some(k) if lines[k + 1].contains("![None") => "none".into(),
+                Some(k) => comment_before(&lines, k),
+                None => "none".into(),
+            };
             all.insert(name, (comment_before(&lines, k), rule));
         }
     }

@@ -75,14 +75,6 @@ impl Primitive for PoolArgMax {
         y.iter().chain(self.size.iter()).product::<usize>() as u64
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         let of = |size: &[usize], window: Window, x: &[usize]| {
             Sample::new(PoolArgMax { size: size.into(), window }, [Draw::new(Domain::any, x)])

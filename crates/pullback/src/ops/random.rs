@@ -79,10 +79,6 @@ impl<L: Law> Primitive for L {
         smallvec![None]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn samples() -> Vec<Sample> {
         let one = |law: L| Sample::new(law, [key(&[2])]);
         let many = |law: L| Sample::new(law, [key(&[3, 2])]);
@@ -310,10 +306,6 @@ impl Primitive for FoldIn {
 
     fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
         smallvec![None, None]
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn samples() -> Vec<Sample> {

@@ -101,10 +101,6 @@ impl Primitive for Sum {
         smallvec![Some(spread(g, &self.axes, at.shape(0)))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -229,14 +225,6 @@ impl Primitive for ArgExtreme {
         Ok(())
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         Some(Batched::bind_all(ArgExtreme { axes: behind_lanes(&self.axes), ..*self }, x, n))
     }
@@ -273,14 +261,6 @@ impl Primitive for Truth {
             false => reduce::reduce::<T, reduce::Any>(x[0].view(), &self.axes, out.fill()),
         });
         Ok(())
-    }
-
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a truth value carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {

@@ -260,14 +260,6 @@ impl Primitive for CumExtreme {
         Ok(())
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("a position carries no cotangent")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {
         Some(Batched::bind_all(CumExtreme { axis: self.axis + 1, ..*self }, x, n))
     }

@@ -78,10 +78,6 @@ impl Primitive for Slice {
         smallvec![Some(zeros.with_region(&self.region, g))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
@@ -160,10 +156,6 @@ impl Primitive for SliceAssign {
             at.needs(0).then(|| g.with_region(&self.region, &zeros())),
             at.needs(1).then(|| g.region(&self.region)),
         ]
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn linearity(&self) -> Linearity {

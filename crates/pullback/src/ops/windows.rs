@@ -60,10 +60,6 @@ impl Primitive for Windows {
         smallvec![Some(g.fold(self.axis as isize, self.step, at.shape(0)[self.axis]))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }

@@ -364,14 +364,6 @@ impl Primitive for StopGradient {
         Some(Layout { offset, strides: strides.iter().copied().collect() })
     }
 
-    fn pullback(&self, _: &At, _: &Tensor) -> Cotangents {
-        unreachable!("nothing is recorded of it")
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn stops_gradient(&self) -> bool {
         true
     }
@@ -414,10 +406,6 @@ impl Primitive for Identity {
     /// `g`.
     fn pullback(&self, _: &At, g: &Tensor) -> Cotangents {
         smallvec![Some(g.clone())]
-    }
-
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
     }
 
     fn linearity(&self) -> Linearity {

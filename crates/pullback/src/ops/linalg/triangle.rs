@@ -55,10 +55,6 @@ impl Primitive for TriangularPart {
         smallvec![Some(self.of(g))]
     }
 
-    fn uses(&self, _: &[bool]) -> Uses {
-        Uses::NOTHING
-    }
-
     fn linearity(&self) -> Linearity {
         Linearity::Linear
     }
