@@ -1,6 +1,6 @@
 //! Arrays as NumPy's `.npy` files.
 //!
-//! Files of the versions 1 to 3 are read, in either byte order, row-major or in Fortran's order. What is written is version 1, little-endian and
+//! Files of the versions 1 to 3 are read, in either byte order, row-major or in Fortran's order, complex numbers too. What is written is version 1, little-endian and
 //! row-major. A file from elsewhere cannot do harm: its header is checked against its length before memory is taken.
 //!
 //! ```
@@ -112,8 +112,10 @@ pub(crate) fn read(mut from: impl Read, len: u64) -> Result<Tensor> {
     x.try_permute(&turned)
 }
 
+/// Exchanges the byte orders. The parts of a complex number keep their places.
 fn reverse(bytes: &mut [u8], dtype: DType) {
-    if dtype.size() > 1 {
-        bytes.chunks_exact_mut(dtype.size()).for_each(<[u8]>::reverse);
+    let size = dtype.real().size();
+    if size > 1 {
+        bytes.chunks_exact_mut(size).for_each(<[u8]>::reverse);
     }
 }

@@ -4,7 +4,7 @@
 use pullback::csv::Csv;
 use pullback::prelude::*;
 use pullback::save::Loading;
-use pullback::{npy, save};
+use pullback::{Complex, npy, save};
 use pullback_testing::Dice;
 use std::collections::BTreeMap;
 
@@ -89,6 +89,7 @@ fn arrays() -> Vec<Tensor> {
         Tensor::from([[true], [false]]),
         Tensor::scalar(1.5f32),
         Tensor::zeros([0, 4]),
+        Tensor::from([Complex::new(1f32, -2.0), Complex::new(0.5, 0.0)]),
     ]
 }
 

@@ -17,7 +17,7 @@ const MAGIC: &[u8; 6] = b"\x93NUMPY";
 const MAX_HEADER: u64 = 1 << 20;
 
 /// The types that both sides know.
-const TYPES: [(DType, &str); 7] = [
+const TYPES: [(DType, &str); 9] = [
     (DType::Bool, "b1"),
     (DType::U8, "u1"),
     (DType::I32, "i4"),
@@ -25,6 +25,8 @@ const TYPES: [(DType, &str); 7] = [
     (DType::F16, "f2"),
     (DType::F32, "f4"),
     (DType::F64, "f8"),
+    (DType::C64, "c8"),
+    (DType::C128, "c16"),
 ];
 
 pub(super) struct Header {
