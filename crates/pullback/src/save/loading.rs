@@ -4,14 +4,12 @@ use crate::DType;
 use crate::error::{Error, Result, err};
 use crate::replace::unusable;
 use crate::tensor::Tensor;
-use crate::tensor::archive::{Leeway, Source, dtype_of};
+use crate::tensor::archive::{InMemory, Leeway, Source, dtype_of, in_file};
 use crate::transform::{Tree, from_leaves};
 use std::collections::BTreeMap;
 use std::fs::File;
-use std::io::BufReader;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard};
 
 /// The name in the file of a leaf of the tree.
 type Rename<'a> = dyn Fn(&str) -> String + 'a;
@@ -93,20 +91,26 @@ impl<'a> Loading<'a> {
         Ok(from_leaves(like, read))
     }
 
+    /// [`load`](Loading::load) from a file that is open, or that is in memory.
+    #[track_caller]
+    pub fn load_from<X: Tree>(&self, like: &X, archive: &Archive) -> Result<X> {
+        let location = Location::caller();
+        let read = archive.source.load(&self.renamed(like), self.leeway);
+        Ok(from_leaves(like, read.map_err(|e| archive.about(e, "load_from", location))?))
+    }
+
     fn renamed<'t>(&self, like: &'t impl Tree) -> Vec<(String, &'t Tensor)> {
         let named = like.named().into_iter();
         named.map(|(name, t)| (self.rename.as_ref().map_or(name.clone(), |f| f(&name)), t)).collect()
     }
 }
 
-fn open(path: &Path) -> Result<Source<BufReader<File>>> {
-    let file = File::open(path).map_err(unusable)?;
-    let len = file.metadata().map_err(unusable)?.len();
-    Source::new(BufReader::new(file), len)
+fn open(path: &Path) -> Result<Source<'static>> {
+    Source::new(in_file(File::open(path).map_err(unusable)?))
 }
 
 /// A safetensors file as a map of names. Opening it reads the header alone; each tensor is read when it is asked for, so that a large file needs no more
-/// memory than what is used of it.
+/// memory than what is used of it. Threads may read at once.
 ///
 /// ```
 /// use pullback::{prelude::*, save, save::Archive};
@@ -119,13 +123,12 @@ fn open(path: &Path) -> Result<Source<BufReader<File>>> {
 /// # std::fs::remove_file(&path).unwrap();
 /// # Ok::<(), pullback::Error>(())
 /// ```
-// A memory-mapped file would need `unsafe`, since others can change it while it is seen, and tensors have memory of their own kind anyway: its pages would be
-// copied too.
+#[doc(alias = "safe_open")]
 pub struct Archive {
-    path: PathBuf,
+    /// Where it is, unless it is in memory.
+    path: Option<PathBuf>,
     places: BTreeMap<String, usize>,
-    shapes: Vec<(Option<DType>, Vec<usize>)>,
-    source: Mutex<Source<BufReader<File>>>,
+    source: Source<'static>,
 }
 
 impl Archive {
@@ -134,9 +137,41 @@ impl Archive {
     pub fn open(path: impl AsRef<Path>) -> Result<Archive> {
         let (path, location) = (path.as_ref(), Location::caller());
         let source = open(path).map_err(|e| e.within(path.display()).in_op("open").at(location))?;
+        Ok(Archive::new(Some(path.into()), source))
+    }
+
+    /// A file that is in memory, of whatever kind: a `Vec<u8>`, what `include_bytes!` gives, or a file that was mapped into memory, as here by the crate
+    /// `memmap2`.
+    ///
+    /// ```
+    /// use pullback::{prelude::*, save, save::Archive};
+    /// # let path = std::env::temp_dir().join(format!("mapped-{}.safetensors", std::process::id()));
+    /// save(&(Tensor::ones([2, 3]), Tensor::scalar(5i64)), &path)?;
+    /// let file = std::fs::File::open(&path)?;
+    /// // SAFETY: nobody changes the file while it is mapped.
+    /// let map = unsafe { memmap2::Mmap::map(&file)? };
+    /// let file = Archive::from_bytes(map)?;
+    /// assert_eq!(file.read("1")?.item(), 5.0);
+    /// # drop(file);
+    /// # std::fs::remove_file(&path)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// A tensor that is read is a copy, of a map too: the format does not promise that elements are aligned, operations in place write to memory that is
+    /// theirs, and a file that changed under its map would change values that gradients are computed from. As the one copy is all that
+    /// [`open`](Archive::open) makes, and processes share the system's cache of a file either way, a map is worth it for thousands of small tensors only,
+    /// where it saves a call of the system for each.
+    #[track_caller]
+    #[doc(alias = "mmap")]
+    pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Archive> {
+        let location = Location::caller();
+        let source = Source::new(Box::new(InMemory(bytes)));
+        Ok(Archive::new(None, source.map_err(|e| e.in_op("from_bytes").at(location))?))
+    }
+
+    fn new(path: Option<PathBuf>, source: Source<'static>) -> Archive {
         let places = source.entries().iter().enumerate().map(|(k, e)| (e.name.clone(), k)).collect();
-        let shapes = source.entries().iter().map(|e| (dtype_of(&e.dtype), e.shape.clone())).collect();
-        Ok(Archive { path: path.into(), places, shapes, source: Mutex::new(source) })
+        Archive { path, places, source }
     }
 
     /// The names of its tensors, in order.
@@ -146,16 +181,12 @@ impl Archive {
 
     /// The shape of a tensor; `None` if there is none of that name.
     pub fn shape(&self, name: &str) -> Option<&[usize]> {
-        self.places.get(name).map(|&k| &self.shapes[k].1[..])
+        self.places.get(name).map(|&k| &self.source.entries()[k].shape[..])
     }
 
     /// The element type of a tensor; `None` if there is none of that name, or if tensors here do not have its type.
     pub fn dtype(&self, name: &str) -> Option<DType> {
-        self.places.get(name).and_then(|&k| self.shapes[k].0)
-    }
-
-    fn source(&self) -> MutexGuard<'_, Source<BufReader<File>>> {
-        self.source.lock().unwrap_or_else(|e| e.into_inner())
+        self.places.get(name).and_then(|&k| dtype_of(&self.source.entries()[k].dtype))
     }
 
     /// Reads one tensor.
@@ -163,10 +194,10 @@ impl Archive {
     pub fn read(&self, name: &str) -> Result<Tensor> {
         let location = Location::caller();
         let read = match self.places.get(name) {
-            Some(&k) => self.source().read(k),
+            Some(&k) => self.source.read(k),
             None => Err(err!(Structure, "there is no tensor of the name `{name}`")),
         };
-        read.map_err(|e| e.within(self.path.display()).in_op("read").at(location))
+        read.map_err(|e| self.about(e, "read", location))
     }
 
     /// Reads all tensors. [`save`](super::save()) of such a map writes them back under the same names.
@@ -179,10 +210,18 @@ impl Archive {
     #[track_caller]
     pub fn differences(&self, tree: &impl Tree) -> Result<Differences> {
         let location = Location::caller();
-        let found = self.source().difference(&tree.named());
-        let found = found.map_err(|e| e.within(self.path.display()).in_op("differences").at(location))?;
+        let found = self.source.difference(&tree.named());
+        let found = found.map_err(|e| self.about(e, "differences", location))?;
         let different = [found.shapes, found.types, found.floats].concat();
         Ok(Differences { missing: found.missing, extra: found.extra, different })
+    }
+
+    /// The error, with the file that it is about.
+    fn about(&self, e: Error, op: &'static str, location: &'static Location<'static>) -> Error {
+        match &self.path {
+            Some(path) => e.within(path.display()).in_op(op).at(location),
+            None => e.in_op(op).at(location),
+        }
     }
 }
 

@@ -4,6 +4,7 @@
 //! tensors.
 
 // The `safetensors` crate brings a dozen others with it, more than the rest of the library may have; the format is small.
+mod bytes;
 mod header;
 
 use super::{Data, Output, Tensor};
@@ -12,10 +13,11 @@ use crate::dtype::{DType, with_bits};
 use crate::error::{Result, err};
 use crate::replace::unusable;
 use crate::shape::Shape;
+pub(crate) use bytes::{Bytes, InMemory, in_file};
 pub(crate) use header::Entry;
 use header::MAX_HEADER;
 use std::collections::{HashMap, HashSet};
-use std::io::{self, Cursor, Read, Seek, SeekFrom, Write};
+use std::io::{self, Write};
 
 /// The element types that both sides know, largest first: the order in which tensors lie in the file, so that each
 /// is aligned. It is the order of the reference implementation, so that files are equal byte for byte.
@@ -110,11 +112,10 @@ pub(crate) fn to_bytes(named: &[(String, &Tensor)]) -> Result<Vec<u8>> {
 }
 
 /// A file whose header has been read and checked; its tensors are read when they are asked for.
-pub(crate) struct Source<R> {
-    from: R,
-    /// Where the data begins, and where the stream is.
+pub(crate) struct Source<'a> {
+    from: Box<dyn Bytes + 'a>,
+    /// Where the data begins.
     data: u64,
-    at: u64,
     entries: Vec<Entry>,
 }
 
@@ -140,11 +141,11 @@ pub(crate) struct Difference {
     pub floats: Vec<String>,
 }
 
-impl<R: Read + Seek> Source<R> {
-    /// Reads the header of a stream of `len` bytes.
-    pub fn new(mut from: R, len: u64) -> Result<Source<R>> {
-        let (entries, data) = read_header(&mut from, len)?;
-        Ok(Source { from, data, at: data, entries })
+impl<'a> Source<'a> {
+    /// Reads the header.
+    pub fn new(from: Box<dyn Bytes + 'a>) -> Result<Source<'a>> {
+        let (entries, data) = read_header(&*from)?;
+        Ok(Source { from, data, entries })
     }
 
     pub fn entries(&self) -> &[Entry] {
@@ -152,7 +153,7 @@ impl<R: Read + Seek> Source<R> {
     }
 
     /// The tensor of an entry, as the file has it.
-    pub fn read(&mut self, k: usize) -> Result<Tensor> {
+    pub fn read(&self, k: usize) -> Result<Tensor> {
         let Entry { name, dtype, shape, bytes } = &self.entries[k];
         let Some(known) = dtype_of(dtype) else {
             return Err(err!(DType, "`{name}` is of type {dtype}, which tensors here do not have"));
@@ -160,13 +161,7 @@ impl<R: Read + Seek> Source<R> {
         let shape = Shape::from(&shape[..]);
         shape.checked_len().map_err(|e| e.within(format_args!("`{name}`")))?;
         let start = self.data + bytes.start;
-        if self.at != start {
-            self.from.seek(SeekFrom::Start(start)).map_err(unusable)?;
-        }
-        self.at = start; // and nowhere known, if what follows fails
-        let tensor = read_tensor(known, shape, name, &mut self.from)?;
-        self.at = self.data + bytes.end;
-        Ok(tensor)
+        read_tensor(known, shape, name, |out| self.from.read_at(start, out).map_err(unusable))
     }
 
     /// How the tree with these leaves differs from the file.
@@ -185,7 +180,7 @@ impl<R: Read + Seek> Source<R> {
     }
 
     /// Reads tensors of these names, shapes and types, in the order of the file; a leaf that need not be there stays as it is.
-    pub fn load(&mut self, like: &[(String, &Tensor)], leeway: Leeway) -> Result<Vec<Tensor>> {
+    pub fn load(&self, like: &[(String, &Tensor)], leeway: Leeway) -> Result<Vec<Tensor>> {
         self.difference(like)?.within(leeway)?;
         let by_name = by_name(like)?;
         let mut found: Vec<Tensor> = like.iter().map(|(_, t)| (*t).clone()).collect();
@@ -254,22 +249,23 @@ impl Difference {
 
 /// Reads tensors of these names, shapes and types from bytes, all of them and no others.
 pub(crate) fn read(like: &[(String, &Tensor)], bytes: &[u8]) -> Result<Vec<Tensor>> {
-    Source::new(Cursor::new(bytes), bytes.len() as u64)?.load(like, Leeway::default())
+    Source::new(Box::new(InMemory(bytes)))?.load(like, Leeway::default())
 }
 
 /// The entries, and where the data begins.
-fn read_header(from: &mut impl Read, len: u64) -> Result<(Vec<Entry>, u64)> {
+fn read_header(from: &dyn Bytes) -> Result<(Vec<Entry>, u64)> {
+    let len = from.count().map_err(unusable)?;
     let Some(rest) = len.checked_sub(8) else {
         return Err(err!(Format, "a file of {len} bytes has no room for the length of its header"));
     };
     let mut size = [0; 8];
-    from.read_exact(&mut size).map_err(unusable)?;
+    from.read_at(0, &mut size).map_err(unusable)?;
     let size = u64::from_le_bytes(size);
     if size > rest || size > MAX_HEADER {
         return Err(err!(Format, "the length of its header is given as {size} bytes, in a file of {len}"));
     }
     let mut text = vec![0; size as usize];
-    from.read_exact(&mut text).map_err(unusable)?;
+    from.read_at(8, &mut text).map_err(unusable)?;
     Ok((header::parse(&text, rest - size)?, 8 + size))
 }
 
@@ -285,14 +281,20 @@ fn list<'a>(names: impl Iterator<Item = &'a str>) -> Option<String> {
     }
 }
 
-fn read_tensor(dtype: DType, shape: Shape, name: &str, from: &mut impl Read) -> Result<Tensor> {
+/// A tensor whose bytes `read` puts where they belong.
+fn read_tensor(
+    dtype: DType,
+    shape: Shape,
+    name: &str,
+    read: impl FnOnce(&mut [u8]) -> Result<()>,
+) -> Result<Tensor> {
     let mut data = Data::Gone;
     let mut out = Output::new(&shape, &mut data);
     with_bits!(dtype, T => {
         ask_for::<T>(shape.numel())?;
         let elements = out.fill::<T>();
         let bytes = bytemuck::cast_slice_mut(elements);
-        from.read_exact(bytes).map_err(unusable)?;
+        read(bytes)?;
         swap_to_little_endian(bytes, dtype.real().size());
         if dtype == DType::Bool && bytes.iter().any(|&b| b > 1) {
             return Err(err!(Format, "leaf `{name}` has bytes that are neither true (1) nor false (0)"));

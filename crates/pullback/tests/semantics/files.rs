@@ -367,6 +367,65 @@ fn a_file_as_a_map() {
 }
 
 #[test]
+fn a_file_that_is_in_memory() {
+    let path = temporary("memory.safetensors");
+    save(&model(), &path).unwrap();
+    // SAFETY: the name is this test's own, and the map is dropped before the file is removed.
+    let map = unsafe { memmap2::Mmap::map(&std::fs::File::open(&path).unwrap()) }.unwrap();
+    let bytes = std::fs::read(&path).unwrap();
+    let archives = [
+        Archive::open(&path).unwrap(),
+        Archive::from_bytes(map).unwrap(),
+        Archive::from_bytes(bytes.clone()).unwrap(),
+    ];
+    for archive in &archives {
+        assert_eq!(archive.names().collect::<Vec<_>>(), ["bias", "steps", "weight"]);
+        assert_eq!(save::to_bytes(&archive.read_all().unwrap()).unwrap(), bytes);
+        let fresh = Model { weight: Tensor::zeros([2, 3]), ..model() };
+        assert_eq!(Loading::new().load_from(&fresh, archive).unwrap().weight.to_vec::<f64>(), [1.0; 6]);
+        let e = Loading::new().load_from(&(fresh.weight, fresh.bias), archive).err().unwrap();
+        assert!(e.to_string().contains("load_from: "), "{e}");
+    }
+    drop(archives);
+    std::fs::remove_file(path).unwrap();
+    says(Archive::from_bytes(&bytes.leak()[..20]), ErrorKind::Format, "from_bytes: the length of its header");
+}
+
+/// Each thread reads where it wants to: none moves the place of another.
+#[test]
+fn threads_read_one_file_at_once() {
+    let path = temporary("threads.safetensors");
+    let file: Vec<Tensor> = (0..16).map(|k| Tensor::full([1000], k as f64)).collect();
+    save(&file, &path).unwrap();
+    let archive = Archive::open(&path).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let archive = &archive;
+            scope.spawn(move || {
+                for k in (0..160).map(|k| (k * 7 + thread * 5) % 16) {
+                    let x = archive.read(&k.to_string()).unwrap();
+                    assert_eq!(x.to_vec::<f64>(), [k as f64; 1000]);
+                }
+            });
+        }
+    });
+    std::fs::remove_file(path).unwrap();
+}
+
+/// What is cut off after the header was read is an error when it is asked for.
+#[test]
+fn a_file_that_shrinks_while_it_is_open() {
+    let path = temporary("shrinks.safetensors");
+    save(&(Tensor::from([1.0, 2.0]), Tensor::scalar(5i64)), &path).unwrap();
+    let archive = Archive::open(&path).unwrap();
+    let file = std::fs::File::options().write(true).open(&path).unwrap();
+    file.set_len(file.metadata().unwrap().len() - 8).unwrap();
+    assert_eq!(archive.read("1").unwrap().item(), 5.0);
+    says(archive.read("0"), ErrorKind::Io, "read: ");
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
 fn elements_where_they_are() {
     let x = Tensor::from([[1i32, 2, 3], [4, 5, 6]]);
     assert_eq!(x.as_slice::<i32>(), Some(&[1, 2, 3, 4, 5, 6][..]));
