@@ -49,6 +49,8 @@ use std::path::Path;
 /// The error is [`Io`](crate::ErrorKind::Io) if the file cannot be written, [`Structure`](crate::ErrorKind::Structure) if two
 /// leaves have one name.
 #[track_caller]
+#[doc(alias = "torch.save")]
+#[doc(alias = "save_file")]
 pub fn save(tree: &impl Tree, path: impl AsRef<Path>) -> Result<()> {
     let (path, location) = (path.as_ref(), Location::caller());
     let write = || {
@@ -70,6 +72,8 @@ pub fn save(tree: &impl Tree, path: impl AsRef<Path>) -> Result<()> {
 /// not a safetensors file, and [`Structure`](crate::ErrorKind::Structure), [`Shape`](crate::ErrorKind::Shape) or
 /// [`DType`](crate::ErrorKind::DType) if it does not fit `like`: it names all that differs. The tensors that come back do not require gradients.
 #[track_caller]
+#[doc(alias = "torch.load")]
+#[doc(alias = "load_file")]
 pub fn load<X: Tree>(like: &X, path: impl AsRef<Path>) -> Result<X> {
     Loading::new().load(like, path)
 }

@@ -18,6 +18,9 @@ use std::fmt::Write;
 use std::panic::Location;
 use std::path::Path;
 
+/// The byte order mark that some programs begin a text with.
+const MARK: char = '\u{feff}';
+
 /// How a table is written.
 #[derive(Clone, Debug)]
 pub struct Csv {
@@ -63,6 +66,9 @@ impl Csv {
 
     /// Reads a file.
     #[track_caller]
+    #[doc(alias = "loadtxt")]
+    #[doc(alias = "genfromtxt")]
+    #[doc(alias = "read_csv")]
     pub fn load(&self, path: impl AsRef<Path>) -> Result<Table> {
         let (path, location) = (path.as_ref(), Location::caller());
         let read = || {
@@ -72,7 +78,8 @@ impl Csv {
         read().map_err(|e: Error| e.within(path.display()).in_op("csv").at(location))
     }
 
-    /// Reads a text. Empty fields and `NA` are missing, and `nan` and `inf` are numbers; fields may be quoted, and empty lines are passed over.
+    /// Reads a text. Empty fields are missing, and so are `NA`, `N/A`, `n/a`, `#N/A`, `<NA>`, `NULL`, `null` and `None`; `nan` and `inf` are numbers. Fields may
+    /// be quoted, with ends of lines and doubled quotes inside, and empty lines are passed over.
     ///
     /// ```
     /// use pullback::csv::Csv;
@@ -87,23 +94,20 @@ impl Csv {
     fn read(&self, bytes: &[u8]) -> Result<Table> {
         let text =
             std::str::from_utf8(bytes).map_err(|e| err!(Format, "byte {} is not UTF-8", e.valid_up_to()))?;
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        // A line of separators is a row of which everything is missing.
-        let blank = |c: char| c.is_whitespace() && (c != self.separator || c == ' ');
-        let mut lines = text.lines().enumerate().filter(|(_, line)| !line.chars().all(blank));
+        let text = text.strip_prefix(MARK).unwrap_or(text);
+        let mut records = Records { rest: text, line: 1, separator: self.separator };
         let (mut names, mut columns) = (Vec::new(), None);
         if self.header
-            && let Some((k, line)) = lines.next()
+            && let Some((_, fields)) = records.next()?
         {
-            names = self.fields(line, k)?.into_iter().map(Cow::into_owned).collect();
+            names = fields.into_iter().map(Cow::into_owned).collect();
             columns = Some(names.len());
         }
         let (mut values, mut rows) = (Vec::new(), 0);
-        for (k, line) in lines {
-            let fields = self.fields(line, k)?;
+        while let Some((line, fields)) = records.next()? {
             match columns {
                 Some(n) if n != fields.len() => {
-                    let (line, found) = (k + 1, fields.len());
+                    let found = fields.len();
                     return Err(err!(Format, "line {line} has {found} fields, but those before it have {n}"));
                 }
                 _ => columns = Some(fields.len()),
@@ -111,7 +115,7 @@ impl Csv {
             for (column, field) in fields.iter().enumerate() {
                 values.push(number(field).ok_or_else(|| {
                     let field: String = field.chars().take(40).collect();
-                    let (line, column) = (k + 1, column + 1);
+                    let column = column + 1;
                     err!(Format, "line {line}, column {column}: `{}` is not a number", field.escape_debug())
                 })?);
             }
@@ -119,54 +123,6 @@ impl Csv {
         }
         let values = Tensor::try_from_slice(&values, [rows, columns.unwrap_or(0)])?;
         Ok(Table { names, values })
-    }
-
-    /// The fields of a line, without the quotes and the white space around them.
-    fn fields<'a>(&self, line: &'a str, k: usize) -> Result<Vec<Cow<'a, str>>> {
-        if self.separator == ' ' {
-            return Ok(line.split_whitespace().map(Cow::Borrowed).collect());
-        }
-        let (mut fields, mut rest) = (Vec::new(), line);
-        loop {
-            let start = rest.trim_start_matches([' ', '\r']);
-            let Some(quoted) = start.strip_prefix('"') else {
-                let (field, next) =
-                    rest.split_once(self.separator).map_or((rest, None), |(a, b)| (a, Some(b)));
-                fields.push(Cow::Borrowed(field.trim()));
-                match next {
-                    Some(next) => rest = next,
-                    None => return Ok(fields),
-                }
-                continue;
-            };
-            let unclosed =
-                || err!(Format, "line {}, column {}: a quote that is not closed", k + 1, fields.len() + 1);
-            // Two quotes are one inside of quotes.
-            let (mut field, mut inside) = (String::new(), quoted);
-            let after = loop {
-                let (part, next) = inside.split_once('"').ok_or_else(unclosed)?;
-                field.push_str(part);
-                match next.strip_prefix('"') {
-                    Some(more) => {
-                        field.push('"');
-                        inside = more;
-                    }
-                    None => break next.trim_start_matches([' ', '\r']),
-                }
-            };
-            fields.push(Cow::Owned(field));
-            match after.strip_prefix(self.separator) {
-                Some(next) => rest = next,
-                None if after.is_empty() => return Ok(fields),
-                None => {
-                    let (line, column) = (k + 1, fields.len());
-                    return Err(err!(
-                        Format,
-                        "line {line}, column {column}: something follows the closing quote"
-                    ));
-                }
-            }
-        }
     }
 
     /// Writes a matrix, or a vector as a column, to a file. NaN is written as nothing. The names are those of a header, if it has one.
@@ -178,6 +134,8 @@ impl Csv {
     /// # Ok::<(), pullback::Error>(())
     /// ```
     #[track_caller]
+    #[doc(alias = "savetxt")]
+    #[doc(alias = "to_csv")]
     pub fn save(&self, values: &Tensor, names: &[&str], path: impl AsRef<Path>) -> Result<()> {
         let (path, location) = (path.as_ref(), Location::caller());
         let write = || {
@@ -204,8 +162,10 @@ impl Csv {
             if names.len() != columns {
                 return Err(err!(Value, "{} names were given for {columns} columns", names.len()));
             }
-            let quoted = |name: &&str| match name.contains([self.separator, '"', '\n', '\r', ' ']) {
-                true => format!("\"{}\"", name.replace('"', "\"\"").replace(['\n', '\r'], " ")),
+            // Also what would be taken for an empty line, for space around a name, or for the mark at the start of a file.
+            let apart = |c: char| c == self.separator || c == '"' || c == MARK || c.is_whitespace();
+            let quoted = |name: &&str| match name.is_empty() || name.contains(apart) {
+                true => format!("\"{}\"", name.replace('"', "\"\"")),
                 false => (*name).to_owned(),
             };
             let line: Vec<String> = names.iter().map(quoted).collect();
@@ -230,9 +190,102 @@ impl Csv {
 }
 
 fn number(field: &str) -> Option<f64> {
-    match field {
-        "" | "NA" | "N/A" => Some(f64::NAN),
-        _ => field.parse().ok(),
+    match field.trim() {
+        "" | "NA" | "N/A" | "n/a" | "#N/A" | "<NA>" | "NULL" | "null" | "None" => Some(f64::NAN),
+        field => field.parse().ok(),
+    }
+}
+
+/// The records of a text, each on a line, or on several where the ends of lines are quoted.
+struct Records<'a> {
+    rest: &'a str,
+    /// The number of the line that the rest begins in.
+    line: usize,
+    separator: char,
+}
+
+impl<'a> Records<'a> {
+    /// The fields of the next line that is not empty, without the quotes and the white space around them, and the number of that line.
+    fn next(&mut self) -> Result<Option<(usize, Vec<Cow<'a, str>>)>> {
+        loop {
+            let (line, after) = self.rest.split_once('\n').unwrap_or((self.rest, ""));
+            if !line.chars().all(|c| self.is_space(c)) {
+                break;
+            }
+            if after.is_empty() {
+                return Ok(None);
+            }
+            (self.rest, self.line) = (after, self.line + 1);
+        }
+        let (line, mut fields) = (self.line, Vec::new());
+        loop {
+            let (field, is_last) = self.field(fields.len() + 1)?;
+            fields.push(field);
+            if is_last {
+                return Ok(Some((line, fields)));
+            }
+        }
+    }
+
+    /// White space that separates nothing, or any amount of which separates. A line of tabs between which everything is missing is not empty.
+    fn is_space(&self, c: char) -> bool {
+        c.is_whitespace() && c != '\n' && (c != self.separator || c == ' ')
+    }
+
+    /// The next field, and whether it is the last one of its line.
+    fn field(&mut self, column: usize) -> Result<(Cow<'a, str>, bool)> {
+        let spaced = self.separator == ' ';
+        let start = self.rest.trim_start_matches(|c| self.is_space(c));
+        let field = match start.strip_prefix('"') {
+            Some(quoted) => Cow::Owned(self.quoted(quoted, column)?),
+            None => {
+                let ends = |c: char| c == '\n' || c == self.separator || spaced && c.is_whitespace();
+                let (field, rest) = start.split_at(start.find(ends).unwrap_or(start.len()));
+                self.rest = rest;
+                Cow::Borrowed(field.trim_end())
+            }
+        };
+        let after = self.rest.trim_start_matches(|c| self.is_space(c));
+        let is_separated = spaced && after.len() < self.rest.len();
+        self.rest = after;
+        match after.chars().next() {
+            None => Ok((field, true)),
+            Some('\n') => {
+                (self.rest, self.line) = (&after[1..], self.line + 1);
+                Ok((field, true))
+            }
+            Some(c) if c == self.separator => {
+                self.rest = &after[c.len_utf8()..];
+                Ok((field, false))
+            }
+            Some(_) if is_separated => Ok((field, false)),
+            Some(_) => {
+                Err(err!(Format, "line {}, column {column}: something follows the closing quote", self.line))
+            }
+        }
+    }
+
+    /// What stands in quotes, the first of which was taken. Two of them are one inside.
+    fn quoted(&mut self, mut inside: &'a str, column: usize) -> Result<String> {
+        let mut field = String::new();
+        loop {
+            let Some((part, next)) = inside.split_once('"') else {
+                let line = self.line;
+                return Err(err!(Format, "line {line}, column {column}: a quote that is not closed"));
+            };
+            field.push_str(part);
+            match next.strip_prefix('"') {
+                Some(more) => {
+                    field.push('"');
+                    inside = more;
+                }
+                None => {
+                    self.rest = next;
+                    self.line += field.matches('\n').count();
+                    return Ok(field);
+                }
+            }
+        }
     }
 }
 

@@ -26,6 +26,7 @@ use std::path::Path;
 
 /// Writes a tensor to a file. A file that was there before is replaced once the new one is complete, as [`save`](crate::save()) does.
 #[track_caller]
+#[doc(alias = "np.save")]
 pub fn save(x: &Tensor, path: impl AsRef<Path>) -> Result<()> {
     let (path, location) = (path.as_ref(), Location::caller());
     let write = || {
@@ -37,6 +38,7 @@ pub fn save(x: &Tensor, path: impl AsRef<Path>) -> Result<()> {
 
 /// Reads a file.
 #[track_caller]
+#[doc(alias = "np.load")]
 pub fn load(path: impl AsRef<Path>) -> Result<Tensor> {
     let (path, location) = (path.as_ref(), Location::caller());
     let read = || {

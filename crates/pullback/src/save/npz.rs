@@ -30,6 +30,8 @@ const EXPANSION: u64 = 1100;
 
 /// Writes named tensors to a file, without compressing them, as `numpy.savez` does. A file that was there before is replaced once the new one is complete.
 #[track_caller]
+#[doc(alias = "savez")]
+#[doc(alias = "np.savez")]
 pub fn save<S: AsRef<str>>(named: &[(S, Tensor)], path: impl AsRef<Path>) -> Result<()> {
     let (path, location) = (path.as_ref(), Location::caller());
     let write = || {
@@ -41,6 +43,7 @@ pub fn save<S: AsRef<str>>(named: &[(S, Tensor)], path: impl AsRef<Path>) -> Res
 
 /// Reads all arrays of a file.
 #[track_caller]
+#[doc(alias = "np.load")]
 pub fn load(path: impl AsRef<Path>) -> Result<BTreeMap<String, Tensor>> {
     let (path, location) = (path.as_ref(), Location::caller());
     let read = || read(BufReader::new(File::open(path).map_err(unusable)?));
@@ -64,6 +67,8 @@ pub fn to_bytes<S: AsRef<str>>(named: &[(S, Tensor)]) -> Result<Vec<u8>> {
 /// # Ok::<(), pullback::Error>(())
 /// ```
 #[track_caller]
+#[doc(alias = "savez_compressed")]
+#[doc(alias = "np.savez_compressed")]
 pub fn to_compressed_bytes<S: AsRef<str>>(named: &[(S, Tensor)]) -> Result<Vec<u8>> {
     let location = Location::caller();
     written(named, CompressionMethod::Deflated).map_err(|e| e.in_op("npz::to_compressed_bytes").at(location))

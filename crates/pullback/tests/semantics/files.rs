@@ -276,6 +276,34 @@ fn tables() {
     std::fs::remove_file(path).unwrap();
 }
 
+/// Names that hold separators, quotes, ends of lines and space, or nothing, are read as they were written.
+#[test]
+fn names_of_columns_are_quoted_where_they_have_to_be() {
+    let names = ["", " a", "b\r\nc", "\u{feff}", "d;\t,e", "\"", "f g"];
+    let x = Tensor::from([[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, f64::NAN]]);
+    for separator in [',', ';', '\t', ' '] {
+        let csv = Csv::new().header().separator(separator);
+        let table = csv.parse(&csv.print(&x, &names).unwrap()).unwrap();
+        assert_eq!((&table.names[..], table.values.shape()), (&names.map(String::from)[..], &[1, 7][..]));
+        assert_eq!(csv.parse(&csv.print(&Tensor::from([1.0]), &[""]).unwrap()).unwrap().names, [""]);
+    }
+    assert_eq!(Csv::new().header().print(&Tensor::from([1.0]), &["plain"]).unwrap(), "plain\n1\n");
+}
+
+#[test]
+fn fields_as_spreadsheets_write_them() {
+    let csv = Csv::new().header();
+    let table = csv.parse("\"height\n(cm)\",\"a \"\"b\"\"\"\n\" 180 \",\"\"\nNULL,#N/A\n").unwrap();
+    assert_eq!(table.names, ["height\n(cm)", "a \"b\""]);
+    assert_eq!(format!("{:?}", table.values.to_vec::<f64>()), "[180.0, NaN, NaN, NaN]");
+    // Lines are counted as an editor does, also where one is inside of quotes.
+    says(csv.parse("\"a\nb\"\n\n1\nx\n"), ErrorKind::Format, "line 5, column 1: `x` is not a number");
+    says(csv.parse("a,b\n1,\"2\n3,4\n"), ErrorKind::Format, "line 2, column 2: a quote that is not closed");
+    let spaced = Csv::new().separator(' ');
+    assert_eq!(spaced.parse("\"1\" 2\t3\r\n").unwrap().values.to_vec::<f64>(), [1.0, 2.0, 3.0]);
+    says(spaced.parse("\"1\"2"), ErrorKind::Format, "something follows the closing quote");
+}
+
 #[derive(Tree, Clone)]
 struct Model {
     weight: Tensor,
