@@ -16,7 +16,7 @@ use crate::replace::{replace, unusable};
 use crate::tensor::Tensor;
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
-use std::io::{BufReader, Cursor, Read, Seek, Write};
+use std::io::{BufReader, Cursor, Read, Seek, SeekFrom, Write};
 use std::panic::Location;
 use std::path::Path;
 use zip::write::SimpleFileOptions;
@@ -105,9 +105,11 @@ fn unzipped(e: zip::result::ZipError) -> Error {
     }
 }
 
-fn read(from: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
+fn read(mut from: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
+    let len = from.seek(SeekFrom::End(0)).map_err(unusable)?;
     let mut archive = ZipArchive::new(from).map_err(unzipped)?;
     let mut out = BTreeMap::new();
+    let mut used = 0u64;
     for k in 0..archive.len() {
         let entry = archive.by_index(k).map_err(unzipped)?;
         let name = entry.name().map_err(unzipped)?.into_owned();
@@ -121,6 +123,11 @@ fn read(from: impl Read + Seek) -> Result<BTreeMap<String, Tensor>> {
                 "`{}` cannot have {size} bytes: it has {compressed} compressed",
                 name.escape_debug()
             ));
+        }
+        // Many entries over the same bytes would be as many arrays.
+        used = used.saturating_add(compressed);
+        if used > len {
+            return Err(err!(Format, "its entries overlap: they have more bytes than the {len} of the file"));
         }
         let x = npy::read(entry, size).map_err(|e| e.within(format_args!("`{}`", array.escape_debug())))?;
         if out.insert(array.to_owned(), x).is_some() {

@@ -220,6 +220,21 @@ mod zipped {
         at.iter().for_each(|&k| lying[k..k + 4].copy_from_slice(&0x7fff_ffffu32.to_le_bytes()));
         says(npz::from_bytes(&lying), ErrorKind::Format, "cannot have 2147483647 bytes");
     }
+
+    /// A directory whose entries all lead to the same bytes would make a small file as many arrays as it has entries.
+    #[test]
+    fn entries_that_overlap_are_refused() {
+        let bytes = npz::to_bytes(&[("x", Tensor::zeros([100])), ("y", Tensor::scalar(1.0))]).unwrap();
+        let entries: Vec<usize> =
+            (0..bytes.len() - 4).filter(|&k| bytes[k..].starts_with(b"PK\x01\x02")).collect();
+        let mut overlapping = bytes.clone();
+        // The checksum and the sizes of an entry, and where it is.
+        for part in [16..28, 42..46] {
+            let first = bytes[entries[0] + part.start..entries[0] + part.end].to_vec();
+            overlapping[entries[1] + part.start..entries[1] + part.end].copy_from_slice(&first);
+        }
+        says(npz::from_bytes(&overlapping), ErrorKind::Format, "its entries overlap");
+    }
 }
 
 #[test]
