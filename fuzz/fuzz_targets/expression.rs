@@ -14,7 +14,8 @@ fuzz_target!(|text: &str| {
         Ok(program) => program,
         Err(problem) => return drop(problem.show("expression", text)),
     };
-    let point: Vec<(String, Array)> = program.inputs().iter().map(|n| (n.clone(), Array::number(1.5))).collect();
+    let point: Vec<(String, Array)> =
+        program.inputs().iter().map(|n| (n.clone(), Array::number(1.5))).collect();
     match scalar::trace(&program, &point) {
         Ok(trace) if trace.steps.len() < 1000 => drop(of_trace(&trace, 0, Digits::Significant(6))),
         Ok(_) => {}
