@@ -158,9 +158,9 @@ impl Archive {
     /// ```
     ///
     /// A tensor that is read is a copy, of a map too: the format does not promise that elements are aligned, operations in place write to memory that is
-    /// theirs, and a file that changed under its map would change values that gradients are computed from. As the one copy is all that
-    /// [`open`](Archive::open) makes, and processes share the system's cache of a file either way, a map is worth it for thousands of small tensors only,
-    /// where it saves a call of the system for each.
+    /// theirs, and a file that changed under its map would change values that gradients are computed from. [`open`](Archive::open)
+    /// makes that one copy too, and processes share the system's cache of a file either way: a map pays for thousands of small tensors, and where the same
+    /// ones are read again and again.
     #[track_caller]
     #[doc(alias = "mmap")]
     pub fn from_bytes(bytes: impl AsRef<[u8]> + Send + Sync + 'static) -> Result<Archive> {
