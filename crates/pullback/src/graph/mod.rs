@@ -270,7 +270,8 @@ impl Graph {
         self
     }
 
-    /// Without the operations that no output needs.
+    /// Without the operations that no output needs, and the constants that nothing reads any more. The body of a block may have been traced
+    /// twice: what its first run has captured must not live on as an input.
     pub(crate) fn pruned(self) -> Graph {
         let mut live = vec![false; self.steps.len()];
         let mark = |a: &Ref, live: &mut Vec<bool>| {
@@ -285,9 +286,16 @@ impl Graph {
             }
         }
         let mut place = vec![0; live.len()];
-        let moved = |a: &Ref, place: &[usize]| match *a {
+        // In the order in which they are read, so that the text does not depend on how the graph came about.
+        let mut consts = Vec::new();
+        let mut place_of_const = vec![None; self.consts.len()];
+        let mut moved = |a: &Ref, place: &[usize]| match *a {
             Ref::Step(k, slot) => Ref::Step(place[k], slot),
-            other => other,
+            Ref::Const(k) => Ref::Const(*place_of_const[k].get_or_insert_with(|| {
+                consts.push(self.consts[k].clone());
+                consts.len() - 1
+            })),
+            input => input,
         };
         let mut steps = Vec::with_capacity(live.iter().filter(|live| **live).count());
         for (k, mut step) in self.steps.into_iter().enumerate().filter(|(k, _)| live[*k]) {
@@ -296,9 +304,14 @@ impl Graph {
             steps.push(step);
         }
         let outputs = self.outputs.iter().map(|a| moved(a, &place)).collect();
-        let kept = |a: &Ref| !matches!(a, Ref::Step(k, _) if !live[*k]);
+        // A name does not keep a value.
+        let kept = |a: &Ref| match *a {
+            Ref::Step(k, _) => live[k],
+            Ref::Const(_) => false,
+            Ref::Input(_) => true,
+        };
         let names =
             self.names.iter().filter(|(_, a)| kept(a)).map(|(n, a)| (n.clone(), moved(a, &place))).collect();
-        Graph { steps, outputs, names, inputs: self.inputs, consts: self.consts }
+        Graph { steps, outputs, names, inputs: self.inputs, consts }
     }
 }

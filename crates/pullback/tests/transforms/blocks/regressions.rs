@@ -437,3 +437,17 @@ fn a_rule_is_followed_whatever_else_its_function_looks_at() {
     };
     near(&grad(f)(&scalar(0.5)), &scalar(35.0));
 }
+
+#[test]
+fn what_the_first_run_of_a_body_captured_is_no_input_of_the_graph() {
+    let f = |w: &Tensor| {
+        compile(|x: &Tensor| {
+            // The body captures a placeholder, so that it runs twice, and has another `exp` each time.
+            let (w, captured) = (w.clone(), x.clone());
+            let inner = checkpoint_with(Policy::rerun(), move |y: &Tensor| y * w.exp() * &captured);
+            inner(&scalar(2.0))
+        })
+        .call(&scalar(3.0))
+    };
+    near(&grad(f)(&scalar(0.5)), &scalar(6.0 * 0.5f64.exp()));
+}
