@@ -55,10 +55,16 @@ pub(crate) struct Cumulative {
 
 impl Cumulative {
     /// `∂y[j] / ∂y[j-1]` and `∂y[j] / ∂x[j]`. The first is not read where the scan begins.
+    ///
+    /// Those of a product are f64, as its state is: a product so far may leave the range of a narrower type, and come back.
     fn partials(&self, at: &At) -> (Tensor, Tensor) {
         match self.of {
             Accumulation::Sum => unreachable!("a sum is linear"),
-            Accumulation::Product => (at.x(0).clone(), previous(at.y(), self.axis, self.reverse, 1.0)),
+            Accumulation::Product => {
+                let x = at.x(0).cast(DType::F64);
+                let y = if at.x(0).dtype() == DType::F64 { at.y().clone() } else { scanned(*self, &[&x]) };
+                (x, previous(&y, self.axis, self.reverse, 1.0))
+            }
             Accumulation::LogSumExp => {
                 let before = previous(at.y(), self.axis, self.reverse, 0.0);
                 (difference(&before, at.y()).exp(), difference(at.x(0), at.y()).exp())
@@ -109,9 +115,9 @@ impl Primitive for Cumulative {
             return smallvec![Some(scanned(Cumulative { reverse: back, ..*self }, &[g]))];
         }
         let (factor, partial) = self.partials(at);
-        let factor = previous(&factor, self.axis, back, 0.0);
-        let h = scanned(LinearScan { axis: self.axis, reverse: back }, &[&factor, g]);
-        smallvec![Some(h.gate(partial))]
+        let (factor, g) = (previous(&factor, self.axis, back, 0.0), g.cast(partial.dtype()));
+        let h = scanned(LinearScan { axis: self.axis, reverse: back }, &[&factor, &g]);
+        smallvec![Some(h.gate(partial).cast(at.x(0).dtype()))]
     }
 
     fn uses(&self, _: &[bool]) -> Uses {
@@ -128,7 +134,8 @@ impl Primitive for Cumulative {
             return bind(*self, &[t]);
         }
         let (factor, partial) = self.partials(at);
-        bind(LinearScan { axis: self.axis, reverse: self.reverse }, &[&factor, &t.gate(partial)])
+        let terms = t.cast(partial.dtype()).gate(partial);
+        bind(LinearScan { axis: self.axis, reverse: self.reverse }, &[&factor, &terms])?.try_cast(t.dtype())
     }
 
     fn batch(&self, x: &[Batched], n: usize) -> Option<Result<Tensor>> {

@@ -106,6 +106,34 @@ fn products_so_far_have_exact_curvature_at_zeros() {
     }
 }
 
+/// A product so far that no f32 holds is not lost: values and derivatives after it are those of f64, with zeros among the factors too.
+#[test]
+fn products_so_far_leave_the_range_of_single_precision_and_come_back() {
+    let (small, large) = (1e-30, 1e30);
+    let rows: [[f64; 5]; 5] = [
+        [small, small, large, large, 2.0],
+        [large, large, small, small, 2.0],
+        [small, small, 0.0, large, large],
+        [small, 0.0, large, 0.0, 2.0],
+        [0.0, large, large, small, small],
+    ];
+    for row in rows {
+        let wide = Tensor::from(row).cast(DType::F32).cast(DType::F64);
+        let total = |x: &Tensor| x.cumprod(0).get(-1) + x.cumprod(0).get(0);
+        let check = |of: &dyn Fn(&Tensor) -> Tensor, what: &str| {
+            let found = of(&wide.cast(DType::F32));
+            assert_eq!(found.dtype(), DType::F32, "{what} of {row:?}");
+            let expected = of(&wide).cast(DType::F32).to_vec::<f32>();
+            for (a, b) in found.to_vec::<f32>().into_iter().zip(expected) {
+                assert!((a - b).abs() <= 1e-6 * b.abs() || a == b, "{what} of {row:?}: {a} for {b}");
+            }
+        };
+        check(&|x| x.cumprod(0), "products");
+        check(&grad(total), "gradient");
+        check(&|x| jvp(|x: &Tensor| x.cumprod(0), x, &x.ones_like()).1, "tangents");
+    }
+}
+
 #[test]
 fn sums_in_log_space_begin_with_nothing() {
     let x = Tensor::from([-INF, -INF, 0.0, 0.0]);

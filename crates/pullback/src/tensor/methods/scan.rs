@@ -38,7 +38,8 @@ methods! { $ scan_methods;
 
     /// Products along an axis: of the first element, the first two, .. Integers and truth values are multiplied as i64.
     ///
-    /// Derivatives of every order are exact where factors are zero.
+    /// Derivatives of every order are exact where factors are zero. Narrower floats are multiplied as f64: a product that leaves their range
+    /// is zero or infinite there, and what follows goes on from the product itself, in values and in derivatives.
     ///
     /// ```
     /// use pullback::prelude::*;
