@@ -45,9 +45,9 @@ impl Dice {
     }
 }
 
-/// Whether `|a - b| <= tolerance (1 + |b|)`: absolute for small numbers, relative for large ones. NaN is close to nothing.
+/// Whether `|a - b| <= tolerance (1 + |b|)`: absolute for small numbers, relative for large ones. Nothing is close to NaN or an infinity.
 pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
-    (a - b).abs() <= tolerance * (1.0 + b.abs())
+    b.is_finite() && (a - b).abs() <= tolerance * (1.0 + b.abs())
 }
 
 /// Whether the two are close, or the same infinity, or both NaN.
@@ -83,11 +83,25 @@ pub fn samples(domain: Domain) -> [f64; 5] {
 /// The message with which `f` panics.
 #[track_caller]
 pub fn message<T>(f: impl FnOnce() -> T) -> String {
-    let Err(payload) = catch_unwind(AssertUnwindSafe(f)) else { panic!("nothing panicked") };
-    match payload.downcast::<String>() {
+    match caught(f) {
+        Ok(_) => panic!("nothing panicked"),
+        Err(text) => text,
+    }
+}
+
+/// What `f` gives, or the message with which it panics.
+pub fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    catch_unwind(AssertUnwindSafe(f)).map_err(|payload| match payload.downcast::<String>() {
         Ok(text) => *text,
         Err(payload) => (*payload.downcast::<&str>().expect("a panic with a message")).into(),
-    }
+    })
+}
+
+/// Fails with everything that breaks a law, not only with what breaks it first.
+#[track_caller]
+pub fn all_hold<T>(all: impl IntoIterator<Item = T>, mut law: impl FnMut(T)) {
+    let broken: Vec<String> = all.into_iter().filter_map(|x| caught(|| law(x)).err()).collect();
+    assert!(broken.is_empty(), "{} cases break the law:\n{}", broken.len(), broken.join("\n"));
 }
 
 /// Held by one test at a time: for those that count what the whole process does.

@@ -4,6 +4,7 @@
 //! pullback. Honesty: what `uses` does not name is not there to be read (see `At`), and what it names is needed.
 
 mod batching;
+mod blocks;
 mod compiled;
 mod device;
 mod special;
@@ -12,7 +13,7 @@ use super::fault::{self, Fault};
 use super::*;
 use crate::check::{Check, Report};
 use crate::tensor::Key;
-use pullback_testing::close;
+use pullback_testing::{all_hold, caught, close};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A sample's differentiable inputs, and the operation as a function of them.
@@ -108,40 +109,38 @@ fn every_operation_has_samples() {
 
 #[test]
 fn a_view_is_one_of_every_row_major_input() {
-    for Case { op, all } in cases(DType::F64) {
+    all_hold(cases(DType::F64), |Case { op, all }| {
         let shape = &all[0].node().shape;
         let seen = all.len() == 1 && op.view(shape, 0, &shape.strides()).is_some();
         assert_eq!(op.is_view(), seen, "{}", op.name());
-    }
+    });
 }
 
 #[test]
 fn derivatives_of_first_and_second_order_f64() {
-    for case in cases(DType::F64).iter().filter(|c| c.differentiable()) {
+    all_hold(cases(DType::F64).iter().filter(|c| c.differentiable()), |case| {
         case.check(DType::F64).unwrap_or_else(|e| panic!("{:?}: {e}", case.op));
-    }
+    });
 }
 
 #[test]
 fn derivatives_of_first_and_second_order_f32() {
-    for case in cases(DType::F32).iter().filter(|c| c.differentiable()) {
+    all_hold(cases(DType::F32).iter().filter(|c| c.differentiable()), |case| {
         case.check(DType::F32).unwrap_or_else(|e| panic!("{:?}: {e}", case.op));
-    }
+    });
 }
 
 /// f32 results and cotangents are those of f64, to the precision of f32: differences alone would not show a rule that
 /// loses half of the digits.
 #[test]
 fn single_precision_agrees_with_double() {
-    for (single, double) in
-        cases(DType::F32).iter().zip(cases(DType::F64)).filter(|(c, _)| c.differentiable())
-    {
+    let both = cases(DType::F32).into_iter().zip(cases(DType::F64));
+    all_hold(both.filter(|(c, _)| c.differentiable()), |(single, double)| {
         let exact: Vec<Tensor> =
             single.floats().iter().map(|t| t.cast(DType::promote(t.dtype(), DType::F64))).collect();
         if matches!(single.op, Op::Cast(_)) {
-            continue;
+            return;
         }
-        let double = Case { all: double.all.clone(), op: double.op.clone() };
         let (y32, pull32) = crate::vjp(|x: &Vec<Tensor>| single.apply(x), &single.floats());
         let (y64, pull64) = crate::vjp(|x: &Vec<Tensor>| double.apply(x), &exact);
         let g = uniform(Key::new(3), y64.shape(), y32.dtype()) + 0.5;
@@ -154,17 +153,15 @@ fn single_precision_agrees_with_double() {
         for (a, b) in pull32(&g).iter().zip(&pull64(&g.cast(y64.dtype()))) {
             near(a, b, "cotangent");
         }
-    }
+    });
 }
 
 /// A cotangent of zero stays zero through every elementwise rule, wherever the input is.
 #[test]
 fn zero_cotangents_stay_zero() {
     let odd = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN];
-    for sample in Op::samples()
-        .iter()
-        .filter(|s| is_row(&s.op) && matches!(&s.inputs[0], Draw::Float(_, s) if s.is_empty()))
-    {
+    let rows = Op::samples().into_iter().filter(|s| is_row(&s.op));
+    all_hold(rows.filter(|s| matches!(&s.inputs[0], Draw::Float(_, s) if s.is_empty())), |sample| {
         for a in odd {
             for b in odd {
                 let x: Vec<Tensor> =
@@ -174,7 +171,7 @@ fn zero_cotangents_stay_zero() {
                 assert!(g.iter().all(|g| g.item() == 0.0), "{:?} at {a}, {b}: {g:?}", sample.op);
             }
         }
-    }
+    });
 }
 
 fn is_row(op: &Op) -> bool {
@@ -185,7 +182,7 @@ fn is_row(op: &Op) -> bool {
 #[test]
 fn faults_are_found() {
     let mut tried = 0;
-    for case in cases(DType::F64).iter().filter(|c| c.differentiable()) {
+    all_hold(cases(DType::F64).iter().filter(|c| c.differentiable()), |case| {
         let name = case.op.name();
         let x = case.floats();
         let y = case.apply(&x);
@@ -194,7 +191,7 @@ fn faults_are_found() {
         let matters: Vec<bool> =
             pull(&y.ones_like()).iter().map(|g| g.numbers().iter().any(|&v| v != 0.0)).collect();
         if !matters.contains(&true) || matches!(case.op, Op::Cast(_)) {
-            continue;
+            return;
         }
         let floats = (0..case.all.len()).filter(|&k| case.all[k].dtype().is_differentiable());
         let mut faults: Vec<Fault> =
@@ -213,13 +210,11 @@ fn faults_are_found() {
         }
         for fault in faults {
             // A fault may also show as a panic, of a wrong shape for instance.
-            let found = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                fault::with(name, fault, || case.check(DType::F64)).is_err()
-            }));
+            let found = caught(|| fault::with(name, fault, || case.check(DType::F64)).is_err());
             assert!(found.unwrap_or(true), "{:?}: {fault:?} was not found", case.op);
             tried += 1;
         }
-    }
+    });
     assert!(tried > 150, "only {tried} faults were tried");
 }
 

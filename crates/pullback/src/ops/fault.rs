@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     BatchedAxis(fn(&Op) -> Option<Op>),
     /// The batching rule gives the lanes in another order.
     Lanes,
+    /// A block inside of a frame takes its inputs without the history that transforms around the frame need.
+    Stripped,
 }
 
 thread_local! {
@@ -49,7 +51,7 @@ pub(crate) fn apply(op: &Op, _: &At, _: &Tensor, rule: impl Fn(&Op) -> Cotangent
         Fault::Detached => gs.iter_mut().for_each(|g| *g = g.take().map(|g| g.detach())),
         Fault::Missing => gs[0] = None,
         Fault::Axis(_) => unreachable!("handled above"),
-        Fault::BatchedAxis(_) | Fault::Lanes => {}
+        Fault::BatchedAxis(_) | Fault::Lanes | Fault::Stripped => {}
     }
     gs
 }
@@ -61,4 +63,9 @@ pub(crate) fn apply_batch(op: &Op, rule: impl Fn(&Op) -> Option<Result<Tensor>>)
         Some((name, Fault::Lanes)) if name == op.name() => Some(rule(op)?.map(|y| y.flip(0))),
         _ => rule(op),
     }
+}
+
+/// Whether [`Fault::Stripped`] is planted in the block of this name.
+pub(crate) fn strips(block: &str) -> bool {
+    matches!(FAULT.get(), Some((name, Fault::Stripped)) if name == block)
 }

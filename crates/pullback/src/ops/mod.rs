@@ -41,7 +41,7 @@ mod windows;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
-mod fault;
+pub(crate) mod fault;
 #[cfg(test)]
 mod page;
 

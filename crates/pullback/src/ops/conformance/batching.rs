@@ -163,25 +163,23 @@ impl Lanes {
 
 #[test]
 fn batched_is_lane_by_lane() {
-    for case in cases() {
-        case.check().unwrap_or_else(|e| panic!("{e}"));
-    }
+    all_hold(cases(), |case| case.check().unwrap_or_else(|e| panic!("{e}")));
 }
 
 /// No operation runs lane by lane.
 #[test]
 fn every_operation_has_a_batching_rule() {
-    for case in cases() {
+    all_hold(cases(), |case| {
         let lane = |(value, &mapped): (&Tensor, &bool)| Batched { value: value.clone(), mapped };
         let lanes: Vec<Batched> = case.all.iter().zip(&case.mapped).map(lane).collect();
         assert!(case.op.batch(&lanes, LANES).is_some(), "{:?}, mapped {:?}", case.op, case.mapped);
-    }
+    });
 }
 
 /// No lanes at all are an empty axis, of the right type.
 #[test]
 fn no_lanes() {
-    for case in cases() {
+    all_hold(cases(), |case| {
         let lane = case.apply(&case.lane(&case.all, 0));
         let empty = |(t, &mapped): (&Tensor, &bool)| if mapped { t.narrow(0, 0, 0) } else { t.clone() };
         let all: Args = case.all.iter().zip(&case.mapped).map(empty).collect();
@@ -189,14 +187,14 @@ fn no_lanes() {
         let y = vmap_axes(|x: &Args| case.apply(x), &axes, 0)(&all);
         assert_eq!(y.shape(), &lane.node().shape.inserted(0, 0)[..], "{:?}", case.op);
         assert_eq!(y.dtype(), lane.dtype(), "{:?}", case.op);
-    }
+    });
 }
 
 /// The mutation test: with a fault in its batching rule, no operation passes.
 #[test]
 fn faults_of_batching_are_found() {
     let mut tried = 0;
-    for case in cases() {
+    all_hold(cases(), |case| {
         // Nothing to see in an output without elements, or with the same one in each lane.
         let lane = |l| case.apply(&case.lane(&case.all, l)).numbers();
         let mut faults = Vec::new();
@@ -211,7 +209,7 @@ fn faults_of_batching_are_found() {
             assert!(found, "{:?}, mapped {:?}: {fault:?} was not found", case.op, case.mapped);
             tried += 1;
         }
-    }
+    });
     assert!(tried > 250, "only {tried} faults were tried");
 }
 

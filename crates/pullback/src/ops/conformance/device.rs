@@ -11,13 +11,13 @@ fn moved(case: &Case, device: &Device) -> Case {
 #[test]
 fn values_and_derivatives_on_a_device_are_those_of_the_host_to_the_bit() {
     let device = Device::simulated();
-    for case in [DType::F32, DType::F64].into_iter().flat_map(cases) {
+    all_hold([DType::F32, DType::F64].into_iter().flat_map(cases), |case| {
         let there = moved(&case, &device);
         let y = bind(there.op.clone(), &there.all.iter().collect::<Vec<_>>()).unwrap();
         let x = bind(case.op.clone(), &case.all.iter().collect::<Vec<_>>()).unwrap();
         assert_eq!(y.bits(), x.bits(), "{:?}", case.op);
         if !case.differentiable() {
-            continue;
+            return;
         }
         let derivatives = |case: &Case, device: &Device| {
             let f = |x: &Vec<Tensor>| case.apply(x);
@@ -36,22 +36,22 @@ fn values_and_derivatives_on_a_device_are_those_of_the_host_to_the_bit() {
             "{:?}: derivatives",
             case.op
         );
-    }
+    });
 }
 
 #[test]
 fn derivatives_of_first_and_second_order() {
     let device = Device::simulated();
-    for case in cases(DType::F64).iter().filter(|c| c.differentiable()) {
+    all_hold(cases(DType::F64).iter().filter(|c| c.differentiable()), |case| {
         with_device(&device, || moved(case, &device).check(DType::F64))
             .unwrap_or_else(|e| panic!("{:?}: {e}", case.op));
-    }
+    });
 }
 
 #[test]
 fn compiled_and_batched_values_are_those_of_the_host() {
     let device = Device::simulated();
-    for case in cases(DType::F64) {
+    all_hold(cases(DType::F64), |case| {
         let there = moved(&case, &device);
         let f = |x: &Vec<Tensor>| bind(case.op.clone(), &x.iter().collect::<Vec<_>>()).unwrap();
         assert_eq!(
@@ -64,5 +64,5 @@ fn compiled_and_batched_values_are_those_of_the_host() {
             |all: &Vec<Tensor>| all.iter().map(|t| Tensor::stack(&[t, t], 0)).collect::<Vec<Tensor>>();
         let batched = |all: &Vec<Tensor>| crate::vmap(f)(&lanes(all)).bits();
         assert_eq!(batched(&there.all), batched(&case.all), "{:?} under vmap", case.op);
-    }
+    });
 }

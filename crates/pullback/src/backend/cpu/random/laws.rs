@@ -4,8 +4,8 @@ use super::generate::Program;
 use crate::graph::{Graph, Ref};
 use crate::prelude::*;
 use crate::tensor::bind;
+use pullback_testing::caught;
 use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// What is differentiated, and what is not: indices and masks.
 type Inputs = (Vec<Tensor>, Vec<Tensor>);
@@ -205,12 +205,4 @@ pub(crate) fn broken(program: &Program, call: u64, modes: Modes) -> Option<Strin
         }
     }
     None
-}
-
-/// What a function gives, or the message of its panic.
-fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
-    catch_unwind(AssertUnwindSafe(f)).map_err(|e| {
-        let text = e.downcast_ref::<String>().cloned();
-        text.or_else(|| e.downcast_ref::<&str>().map(|s| s.to_string())).unwrap_or_default()
-    })
 }
