@@ -52,7 +52,8 @@ const LARGEST: f64 = 1e3;
 const NUMBERS: [f64; 9] = [0.0, -0.0, 1.0, -1.0, 2.0, 0.5, -3.0, 0.7, 1.5];
 
 impl Program {
-    /// The program of a seed.
+    /// The program of a seed. One of its steps is the operation of that number in the list, so that as many programs as there are
+    /// operations have every one of them.
     pub fn new(seed: u64, samples: &[Sample]) -> Program {
         let mut dice = Dice(seed);
         let size = match dice.roll(64) {
@@ -66,10 +67,17 @@ impl Program {
         let mut maker = Maker { dice, graph, draws, dtype, size, examples, values };
         maker.inputs();
         let steps = if size == Size::Small { 2 + maker.dice.roll(9) } else { 1 + maker.dice.roll(5) };
-        for _ in 0..steps {
-            maker.step(samples);
+        let (own, mut result) = (maker.dice.roll(steps), None);
+        for k in 0..steps {
+            if k == own {
+                let x = maker.pick();
+                result = maker.named(Op::NAMES[(seed % Op::NAMES.len() as u64) as usize], samples, x);
+                maker.keep(result);
+            } else {
+                maker.step(samples);
+            }
         }
-        maker.outputs();
+        maker.outputs(result);
         Program { graph: maker.graph, draws: maker.draws, dtype, long: size != Size::Small }
     }
 
@@ -253,8 +261,8 @@ impl Maker {
         }
     }
 
-    /// One to four values, the last one among them, and a float at least.
-    fn outputs(&mut self) {
+    /// Some values, the last one among them, and a float at least.
+    fn outputs(&mut self, named: Option<Ref>) {
         let mut outputs = vec![self.values[self.values.len() - 1]];
         for _ in 0..self.roll(4) {
             let from = self.values.len() / 2;
@@ -263,6 +271,7 @@ impl Maker {
         }
         let float = self.pick();
         outputs.push(float);
+        outputs.extend(named);
         outputs.dedup();
         self.graph.outputs = outputs;
         self.graph = self.graph.clone().pruned();
@@ -272,13 +281,29 @@ impl Maker {
     fn sampled(&mut self, samples: &[Sample], x: Ref) -> Option<Ref> {
         // First the operation, so that one with many samples takes nothing away from the others.
         let name = Op::NAMES[self.roll(Op::NAMES.len())];
+        self.named(name, samples, x)
+    }
+
+    /// An operation by one of its samples, on values that are there; on inputs of its own where they cannot be made to fit, and now and then
+    /// where they could.
+    fn named(&mut self, name: &str, samples: &[Sample], x: Ref) -> Option<Ref> {
         let own: Vec<&Sample> = samples.iter().filter(|s| s.op.name() == name).collect();
         let sample = own[self.roll(own.len())];
         let op = self.varied(&sample.op);
+        let there = if self.chance(8) { None } else { self.operands(sample, x) };
+        let y = there.and_then(|args| self.push(op.clone(), &args)).or_else(|| {
+            let args: Vec<Ref> = sample.inputs.iter().map(|draw| self.input(draw.clone())).collect();
+            self.push(op, &args)
+        })?;
+        self.as_float(y)
+    }
+
+    /// Values that are there, in the shapes and domains of a sample.
+    fn operands(&mut self, sample: &Sample, x: Ref) -> Option<Vec<Ref>> {
         let shape: Shape = self.shape(x).into();
         let mut args = Vec::new();
         for (k, draw) in sample.inputs.iter().enumerate() {
-            let here = |own: &Shape| if op.elementwise() { shape.to_vec() } else { own.to_vec() };
+            let here = |own: &Shape| if sample.op.elementwise() { shape.to_vec() } else { own.to_vec() };
             args.push(match draw {
                 Draw::Float(domain, own) => {
                     let value = if k == 0 { x } else { self.pick() };
@@ -308,14 +333,13 @@ impl Maker {
                 },
             });
         }
-        if matches!(op, Op::Uniform(_) | Op::Randn(_) | Op::Bernoulli(_)) && self.chance(2) {
+        if matches!(sample.op, Op::Uniform(_) | Op::Randn(_) | Op::Bernoulli(_)) && self.chance(2) {
             let mut keys = self.shape(args[0]);
             keys.pop();
             let number = self.index(9, &keys);
             args[0] = self.push(FoldIn, &[args[0], number])?;
         }
-        let y = self.push(op, &args)?;
-        self.as_float(y)
+        Some(args)
     }
 
     /// An operation with other parameters, where its operands need not be others for that.
