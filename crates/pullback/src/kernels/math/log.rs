@@ -3,7 +3,7 @@
 //! `x = 2^k m` with `√½ ≤ m < √2`; with `f = m - 1` and `s = f / (2 + f)` is `ln m = 2 atanh s`, which is summed as
 //! `f - (f²/2 - s (f²/2 + R(s²)))`, so that the largest term is exact.
 
-use super::{Bits, Float, Isa, fma, head, pick, poly};
+use super::{Bits, Float, Isa, fast_two_sum, fma, head, pick, poly, two_prod};
 
 /// `k` and `f = m - 1` for a positive finite `x`, subnormal or not.
 #[inline(always)]
@@ -70,11 +70,17 @@ pub(crate) fn log10<F: Float, I: Isa>(x: F) -> F {
 
 #[inline(always)]
 pub(crate) fn log1p<F: Float, I: Isa>(x: F) -> F {
+    log1p_of_sum::<F, I>(x, F::ZERO)
+}
+
+/// `ln(1 + x + rest)`, with a rest that is lost in `x`.
+#[inline(always)]
+fn log1p_of_sum<F: Float, I: Isa>(x: F, rest: F) -> F {
     let u = x + F::ONE;
     let (k, f) = split(u);
     // What the sum 1 + x lost, to first order. For k = 0 nothing is lost, as f is x itself.
     let lost = pick(x < F::ONE, x - (u - F::ONE), F::ONE - (u - x));
-    let lost = pick(k == F::ZERO, F::ZERO, lost / u);
+    let lost = (pick(k == F::ZERO, F::ZERO, lost) + rest) / u;
     let f = pick(k == F::ZERO, x, f);
     let (half_square, tail) = series::<F, I>(f);
     let low = fma::<F, I>(k, F::LN_2.1, tail + lost);
@@ -96,14 +102,20 @@ pub(crate) fn asinh<F: Float, I: Isa>(x: F) -> F {
 pub(crate) fn acosh<F: Float, I: Isa>(x: F) -> F {
     let t = x - F::ONE;
     let huge = x > F::HUGE;
-    let sum = t + fma::<F, I>(t, t, t + t).sqrt();
-    let y = log1p::<F, I>(pick(huge, x, sum)) + pick(huge, F::LN_2.0 + F::LN_2.1, F::ZERO);
+    let (sum, rest) = fast_two_sum(fma::<F, I>(t, t, t + t).sqrt(), t);
+    let y = log1p_of_sum::<F, I>(pick(huge, x, sum), pick(huge, F::ZERO, rest))
+        + pick(huge, F::LN_2.0 + F::LN_2.1, F::ZERO);
     pick(x < F::ONE, F::NAN, y)
 }
 
+/// `ln(1 + q) / 2` with `q = 2a / (1 - a)`, and what the roundings of `q` lost: `1 / (1 - a)` is `1 + q / 2`.
 #[inline(always)]
 pub(crate) fn atanh<F: Float, I: Isa>(x: F) -> F {
     let a = x.abs();
-    let y = log1p::<F, I>((a + a) / (F::ONE - a)) * F::HALF;
+    let (below, below_rest) = fast_two_sum(F::ONE, -a);
+    let q = (a + a) / below;
+    let (product, error) = two_prod::<F, I>(q, below);
+    let rest = (((a + a) - product) - error - q * below_rest) * fma::<F, I>(q, F::HALF, F::ONE);
+    let y = log1p_of_sum::<F, I>(q, rest) * F::HALF;
     y.copysign(x)
 }

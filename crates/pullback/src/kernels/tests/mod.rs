@@ -5,6 +5,7 @@ mod drivers;
 #[allow(clippy::approx_constant, reason = "values as they were computed")]
 mod elementary_values;
 mod erf_values;
+mod exhaustive;
 mod special_values;
 
 use super::dispatch::{loop1, loop2};
