@@ -86,10 +86,10 @@ for what, n, f in (
     ("solve", 1024, lambda a: jnp.linalg.solve(a, a[0])), ("inv", 1024, jnp.linalg.inv), ("qr", 512, jnp.linalg.qr),
     ("svd", 256, lambda a: jnp.linalg.svd(a, full_matrices=False)),
 ):
-    task(f"linalg/{what} {n},f64", f, lambda n=n: rng.standard_normal((n, n)))
-task("linalg/cholesky 1024,f64", jnp.linalg.cholesky, lambda: definite(1024))
-task("linalg/eigh 256,f64", jnp.linalg.eigh, lambda: definite(256))
-task("linalg/solve 1000 of 8,f64", jnp.linalg.solve, lambda: rng.standard_normal((1000, 8, 8)), lambda: rng.standard_normal((1000, 8, 1)))
+    task(f"linalg/{what}_{n},f64", f, lambda n=n: rng.standard_normal((n, n)))
+task("linalg/cholesky_1024,f64", jnp.linalg.cholesky, lambda: definite(1024))
+task("linalg/eigh_256,f64", jnp.linalg.eigh, lambda: definite(256))
+task("linalg/solve_1000_of_8,f64", jnp.linalg.solve, lambda: rng.standard_normal((1000, 8, 8)), lambda: rng.standard_normal((1000, 8, 1)))
 
 
 LONG = 1 << 20
@@ -203,11 +203,11 @@ def smoothed(x, labels):
 
 fused_task("layer_norm", layer_norm, WIDE, WIDE, WIDE[1:], WIDE[1:])
 fused_task("rms_norm", rms_norm, WIDE, WIDE, WIDE[1:])
-SHORT, LONG = (512, 8, 64), (2048, 8, 64)
-fused_task("attention_512", attend(), SHORT, *[SHORT] * 3)
-fused_task("attention_2048", attend(), LONG, *[LONG] * 3)
-fused_task("causal_attention_2048", attend(is_causal=True), LONG, *[LONG] * 3)
-task("fused/attention_2048,forward", attend(), *[normal(*LONG)] * 3)
+HEADS_512, HEADS_2048 = (512, 8, 64), (2048, 8, 64)
+fused_task("attention_512", attend(), HEADS_512, *[HEADS_512] * 3)
+fused_task("attention_2048", attend(), HEADS_2048, *[HEADS_2048] * 3)
+fused_task("causal_attention_2048", attend(is_causal=True), HEADS_2048, *[HEADS_2048] * 3)
+task("fused/attention_2048,forward", attend(), *[normal(*HEADS_2048)] * 3)
 task("fused/cross_entropy,smoothed", jax.grad(smoothed), normal(*WIDE), lambda: rng.integers(0, WIDE[1], WIDE[0]))
 task("fused/cross_entropy,distributions", jax.grad(soft_cross_entropy), normal(*WIDE), lambda: np.array(jax.nn.softmax(normal(*WIDE)())))
 fused_task("einsum_bhqd_bhkd", lambda a, b: jnp.einsum("bhqd,bhkd->bhqk", a, b), (4, 8, 256, 256), *[(4, 8, 256, 64)] * 2)

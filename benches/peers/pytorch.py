@@ -131,7 +131,7 @@ for name, dtype in FLOATS.items():
 
 
 def matrix_task(name, n, f):
-    @task(f"linalg/{name} {n},f64")
+    @task(f"linalg/{name}_{n},f64")
     def _():
         a = torch.randn(n, n, dtype=torch.float64)
         definite = a @ a.T / n + torch.eye(n, dtype=torch.float64)
@@ -146,7 +146,7 @@ matrix_task("eigh", 256, lambda a, p: torch.linalg.eigh(p))
 matrix_task("svd", 256, lambda a, p: torch.linalg.svd(a, full_matrices=False))
 
 
-@task("linalg/solve 1000 of 8,f64")
+@task("linalg/solve_1000_of_8,f64")
 def _():
     a, b = torch.randn(1000, 8, 8, dtype=torch.float64), torch.randn(1000, 8, 1, dtype=torch.float64)
     return lambda: torch.linalg.solve(a, b)

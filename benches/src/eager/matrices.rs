@@ -21,14 +21,14 @@ pub fn tasks() -> Vec<Task> {
     let mut tasks: Vec<Task> = TASKS
         .into_iter()
         .map(|(name, n, f)| {
-            Task::new(format!("linalg/{name} {n},f64"), move || {
+            Task::new(format!("linalg/{name}_{n},f64"), move || {
                 let a = random(1, [n, n], DType::F64);
                 let definite = a.matmul(&a.transpose(0, 1)) / n as f64 + Tensor::eye(n);
                 move || drop(black_box(f(&a, &definite)))
             })
         })
         .collect();
-    tasks.push(Task::new("linalg/solve 1000 of 8,f64", || {
+    tasks.push(Task::new("linalg/solve_1000_of_8,f64", || {
         let (a, b) = (random(1, [1000, 8, 8], DType::F64), random(2, [1000, 8, 1], DType::F64));
         move || drop(black_box(linalg::solve(&a, &b)))
     }));

@@ -12,9 +12,15 @@ struct Lu<T> {
     order: Vec<usize>,
 }
 
+/// Sides up to which plain loops are faster than faer, which takes memory and chooses among ways for each matrix.
+const SMALL: usize = 16;
+
 impl<T: Real> Lu<T> {
     fn new(mut packed: Columns<T>) -> Self {
         let (m, n) = (packed.rows, packed.columns());
+        if m.max(n) <= SMALL {
+            return Lu::by_elimination(packed);
+        }
         let mut order: Vec<usize> = (0..m).collect();
         if m.min(n) >= blocked::LARGE {
             blocked::lu(&mut packed, &mut order);
@@ -29,8 +35,8 @@ impl<T: Real> Lu<T> {
         Lu { packed, order }
     }
 
-    /// Where a column has no pivot: it is zero, and the elimination goes on with the next. faer would divide by it.
-    fn of_singular(mut packed: Columns<T>) -> Self {
+    /// By one row after the other. A column without a pivot is left alone, where faer would divide by zero.
+    fn by_elimination(mut packed: Columns<T>) -> Self {
         let (m, n) = (packed.rows, packed.columns());
         let mut order: Vec<usize> = (0..m).collect();
         for k in 0..m.min(n) {
@@ -41,11 +47,13 @@ impl<T: Real> Lu<T> {
             }
             order.swap(k, pivot);
             (0..n).for_each(|j| packed.column(j).swap(k, pivot));
-            let divisor = packed.get(k, k);
-            packed.column(k)[k + 1..].iter_mut().for_each(|v| *v /= divisor);
-            for j in k + 1..n {
-                let factor = packed.get(k, j);
-                (k + 1..m).for_each(|i| *packed.at(i, j) = packed.get(i, j) - packed.get(i, k) * factor);
+            let (left, right) = packed.data.split_at_mut((k + 1) * m);
+            let pivots = &mut left[k * m + k..];
+            let divisor = pivots[0];
+            pivots[1..].iter_mut().for_each(|v| *v /= divisor);
+            for column in right.chunks_exact_mut(m) {
+                let (above, below) = column.split_at_mut(k + 1);
+                subtract(below, above[k], &pivots[1..]);
             }
         }
         Lu { packed, order }
@@ -90,6 +98,9 @@ impl<T: Real> Lu<T> {
                 let from = &b.data[(first + j) * n..];
                 column.iter_mut().zip(&self.order).for_each(|(v, &i)| *v = from[i]);
             }
+            if n <= SMALL {
+                return x.chunks_exact_mut(n).for_each(|x| self.substitute(x));
+            }
             let columns = x.len() / n;
             let mut x = MatMut::from_column_major_slice_mut(x, n, columns);
             faer_solve::solve_unit_lower_triangular_in_place(lu, x.as_mut(), Par::Seq);
@@ -98,9 +109,29 @@ impl<T: Real> Lu<T> {
         x
     }
 
+    /// Solves for one column, whose rows are in order.
+    fn substitute(&self, x: &mut [T]) {
+        let n = x.len();
+        let columns = || self.packed.data.chunks_exact(n).enumerate();
+        for (k, column) in columns() {
+            let (above, below) = x.split_at_mut(k + 1);
+            subtract(below, above[k], &column[k + 1..]);
+        }
+        for (k, column) in columns().rev() {
+            x[k] /= column[k];
+            let (above, below) = x.split_at_mut(k);
+            subtract(above, below[0], &column[..k]);
+        }
+    }
+
     fn inverse(&self) -> Columns<T> {
         self.solve(&Columns::identity(self.packed.rows, self.packed.rows))
     }
+}
+
+/// `x -= c y`.
+fn subtract<T: Real>(x: &mut [T], c: T, y: &[T]) {
+    x.iter_mut().zip(y).for_each(|(x, &y)| *x = *x - c * y);
 }
 
 fn cube(x: &View<impl Sized>) -> usize {
@@ -119,7 +150,7 @@ pub(crate) fn lu<T: Real>(a: View<T>, out: &mut [T]) -> Result<(), Failed> {
                 packed: Columns { data: filled(T::NAN, a.data.len()), rows: a.rows },
             },
         };
-        let lu = if lu.is_singular() { Lu::of_singular(Columns::of(view)) } else { lu };
+        let lu = if lu.is_singular() { Lu::by_elimination(Columns::of(view)) } else { lu };
         for (i, row) in out.chunks_exact_mut(n + 1).enumerate() {
             (0..n).for_each(|j| row[j] = lu.packed.get(i, j));
             row[n] = T::from_f64(lu.order[i] as f64);
