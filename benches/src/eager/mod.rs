@@ -16,20 +16,22 @@ use crate::task::Task;
 use pullback::{DType, Key, Tensor};
 
 pub fn tasks() -> Vec<Task> {
-    let all = [
-        chains::tasks(),
-        arrays::tasks(),
-        rows::tasks(),
+    let groups = [chains::tasks(), arrays::tasks(), rows::tasks(), networks::tasks()];
+    groups.into_iter().flatten().chain(vocabulary()).collect()
+}
+
+/// Operations with kernels of their own, which have a suite of their own.
+fn vocabulary() -> impl Iterator<Item = Task> {
+    let groups = [
         orders::tasks(),
         convolutions::tasks(),
         fused::tasks(),
-        networks::tasks(),
+        #[cfg(feature = "fft")]
+        fourier::tasks(),
+        #[cfg(feature = "linalg")]
+        matrices::tasks(),
     ];
-    #[cfg(feature = "fft")]
-    let all = all.into_iter().chain([fourier::tasks()]);
-    #[cfg(feature = "linalg")]
-    let all = all.into_iter().chain([matrices::tasks()]);
-    all.into_iter().flatten().collect()
+    groups.into_iter().flatten().map(|task| task.of("vocabulary"))
 }
 
 const FLOATS: [(DType, &str); 2] = [(DType::F32, "f32"), (DType::F64, "f64")];

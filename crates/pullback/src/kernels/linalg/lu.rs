@@ -131,7 +131,7 @@ impl<T: Real> Lu<T> {
 
 /// `x -= c y`.
 fn subtract<T: Real>(x: &mut [T], c: T, y: &[T]) {
-    x.iter_mut().zip(y).for_each(|(x, &y)| *x = *x - c * y);
+    x.iter_mut().zip(y).for_each(|(x, &y)| *x -= c * y);
 }
 
 fn cube(x: &View<impl Sized>) -> usize {
